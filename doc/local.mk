@@ -1,0 +1,3 @@
+# SPDX-License-Identifier: MIT
+
+EXTRA_DIST += doc/architecture.md
