@@ -1,1 +1,40 @@
 # SPDX-License-Identifier: MIT
+
+EXAMPLE_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/examples/common $(LIBPNG_CFLAGS)
+EXAMPLE_LIBS = examples/common/libcommon.a $(OPENCL_LIBS) $(LIBPNG_LIBS) -lm
+
+# What all examples share; a convenience library, so that each is compiled once.
+noinst_LIBRARIES += examples/common/libcommon.a
+examples_common_libcommon_a_CPPFLAGS = $(EXAMPLE_CPPFLAGS)
+examples_common_libcommon_a_SOURCES = \
+	examples/common/check.c \
+	examples/common/check.h \
+	examples/common/distribute.c \
+	examples/common/distribute.h \
+	examples/common/image.c \
+	examples/common/image.h \
+	examples/common/lanes.c \
+	examples/common/lanes.h \
+	examples/common/measure.c \
+	examples/common/measure.h \
+	examples/common/options.c \
+	examples/common/options.h \
+	examples/common/report.c \
+	examples/common/report.h \
+	examples/common/task_counts.c \
+	examples/common/task_counts.h
+
+# A kernel file as a C string, line by line, for #include in an initialiser.
+SUFFIXES = .cl _cl.inc
+.cl_cl.inc:
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && \
+	$(SED) -e 's/\\/\\\\/g' -e 's/"/\\"/g' -e 's/^.*$$/"&\\n"/' $< > $@.new && mv $@.new $@
+
+noinst_PROGRAMS += examples/matmul/matmul
+examples_matmul_matmul_CPPFLAGS = $(EXAMPLE_CPPFLAGS) -Iexamples/matmul
+examples_matmul_matmul_LDADD = $(EXAMPLE_LIBS)
+examples_matmul_matmul_SOURCES = examples/matmul/matmul.c
+nodist_examples_matmul_matmul_SOURCES = examples/matmul/matmul_cl.inc
+BUILT_SOURCES += examples/matmul/matmul_cl.inc
+CLEANFILES += examples/matmul/matmul_cl.inc
+EXTRA_DIST += examples/matmul/matmul.cl examples/matmul/README.md
