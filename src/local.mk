@@ -1,1 +1,34 @@
 # SPDX-License-Identifier: MIT
+libtutti_la_SOURCES += \
+	src/context.h \
+	src/object.c src/object.h \
+	src/api/buffer.c \
+	src/api/check.c src/api/check.h \
+	src/api/context.c \
+	src/api/enqueue_buffer.c \
+	src/api/enqueue_kernel.c \
+	src/api/enqueue_map.c \
+	src/api/event.c \
+	src/api/queue.c \
+	src/memory/access.c src/memory/access.h \
+	src/memory/acquisition.c src/memory/acquisition.h \
+	src/memory/coherence.c src/memory/coherence.h \
+	src/memory/interface.c \
+	src/memory/mem.c src/memory/mem.h \
+	src/memory/region.c src/memory/region.h \
+	src/memory/traffic.c src/memory/traffic.h \
+	src/memory/view.c src/memory/view.h \
+	src/sched/command.c src/sched/command.h \
+	src/sched/device_task.c src/sched/device_task.h \
+	src/sched/environment.c src/sched/environment.h \
+	src/sched/event.c src/sched/event.h \
+	src/sched/graph.c src/sched/graph.h \
+	src/sched/launch.c src/sched/launch.h \
+	src/sched/model.c src/sched/model.h \
+	src/sched/pool.c src/sched/pool.h \
+	src/sched/queue.c src/sched/queue.h \
+	src/sched/runtime.c src/sched/runtime.h \
+	src/sched/statistics.c src/sched/statistics.h \
+	src/sched/transfer_command.c src/sched/transfer_command.h \
+	src/virtual_device/device.h \
+	src/virtual_device/kernel.h

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* Executing kernels: OpenCL 1.2, section 5.8. */
+#include "api/check.h"
+#include "entry_points.h"
+#include "sched/launch.h"
+#include "sched/transfer_command.h"
+#include "virtual_device/device.h"
+#include "virtual_device/program.h"
+
+/* Global sizes and offsets: what a size_t of the device can hold. */
+static cl_int check_global(struct tutti_range *range, const size_t *offset, const size_t *global) {
+    if (!global)
+        return CL_INVALID_GLOBAL_WORK_SIZE;
+    for (cl_uint d = 0; d < range->dimensions; d++) {
+        size_t end;
+        if (global[d] == 0)
+            return CL_INVALID_GLOBAL_WORK_SIZE;
+        range->global[d] = global[d];
+        range->offset[d] = offset ? offset[d] : 0;
+        if (__builtin_add_overflow(range->offset[d], range->global[d], &end))
+            return CL_INVALID_GLOBAL_OFFSET;
+    }
+    return CL_SUCCESS;
+}
+
+static cl_int check_local(struct tutti_range *range, const struct tutti_real_device *lead,
+                          cl_kernel real, const size_t *local) {
+    size_t most = 0, required[3] = {0, 0, 0}, items = 1;
+    lead->dispatch->clGetKernelWorkGroupInfo(real, lead->id, CL_KERNEL_WORK_GROUP_SIZE,
+                                             sizeof(most), &most, NULL);
+    lead->dispatch->clGetKernelWorkGroupInfo(real, lead->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+                                             sizeof(required), required, NULL);
+    range->local_given = local != NULL;
+    if (!local)
+        return required[0] ? CL_INVALID_WORK_GROUP_SIZE : CL_SUCCESS;
+    for (cl_uint d = 0; d < range->dimensions; d++) {
+        if (local[d] == 0)
+            return CL_INVALID_WORK_GROUP_SIZE;
+        if (local[d] > lead->max_work_item_sizes[d])
+            return CL_INVALID_WORK_ITEM_SIZE;
+        if (__builtin_mul_overflow(items, local[d], &items))
+            return CL_INVALID_WORK_GROUP_SIZE;
+        range->local[d] = local[d];
+    }
+    if (items > most)
+        return CL_INVALID_WORK_GROUP_SIZE;
+    for (cl_uint d = 0; d < range->dimensions; d++)
+        if ((required[0] && required[d] != local[d]) || range->global[d] % local[d])
+            return CL_INVALID_WORK_GROUP_SIZE;
+    return CL_SUCCESS;
+}
+
+static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
+                     const size_t *offset, const size_t *global, const size_t *local,
+                     cl_command_type type, struct tutti_wait_list list, cl_event *event) {
+    if (!TUTTI_IS_QUEUE(queue))
+        return CL_INVALID_COMMAND_QUEUE;
+    if (!TUTTI_IS_KERNEL(kernel))
+        return CL_INVALID_KERNEL;
+    if (kernel->program->context != queue->context)
+        return CL_INVALID_CONTEXT;
+    const struct tutti_real_device *lead = tutti_devices()->device[0];
+    if (!kernel->real[lead->index])
+        return CL_INVALID_PROGRAM_EXECUTABLE;
+    struct tutti_arguments *arguments;
+    cl_int error = tutti_kernel_copy_arguments(kernel, &arguments);
+    if (error != CL_SUCCESS)
+        return error;
+    struct tutti_range range = {.dimensions = work_dim};
+    error = work_dim < 1 || work_dim > 3 ? CL_INVALID_WORK_DIMENSION
+                                         : check_global(&range, offset, global);
+    if (error == CL_SUCCESS)
+        error = check_local(&range, lead, kernel->real[lead->index], local);
+    if (error == CL_SUCCESS)
+        error = tutti_wait_list_check(queue->context, list);
+    for (unsigned i = 0; error == CL_SUCCESS && i < arguments->count; i++)
+        if (arguments->argument[i].mem && arguments->argument[i].mem->context != queue->context)
+            error = CL_INVALID_CONTEXT;
+    if (error != CL_SUCCESS) {
+        tutti_arguments_free(arguments);
+        return error;
+    }
+    return tutti_enqueue(tutti_launch_create(kernel, arguments, &range), queue, type, list, false,
+                         event);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueNDRangeKernel(
+    cl_command_queue command_queue, cl_kernel kernel, cl_uint work_dim,
+    const size_t *global_work_offset, const size_t *global_work_size, const size_t *local_work_size,
+    cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event) {
+    struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
+    return launch(command_queue, kernel, work_dim, global_work_offset, global_work_size,
+                  local_work_size, CL_COMMAND_NDRANGE_KERNEL, list, event);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueTask(cl_command_queue command_queue,
+                                                    cl_kernel kernel,
+                                                    cl_uint num_events_in_wait_list,
+                                                    const cl_event *event_wait_list,
+                                                    cl_event *event) {
+    static const size_t one = 1;
+    struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
+    return launch(command_queue, kernel, 1, NULL, &one, &one, CL_COMMAND_TASK, list, event);
+}
+
+static cl_int check_native(cl_command_queue queue, const struct tutti_native *native) {
+    if (!TUTTI_IS_QUEUE(queue))
+        return CL_INVALID_COMMAND_QUEUE;
+    if (!native->function)
+        return CL_INVALID_VALUE;
+    if ((native->arguments == NULL) != (native->argument_bytes == 0) ||
+        (!native->arguments && native->mem_count > 0))
+        return CL_INVALID_VALUE;
+    if ((native->mem_count > 0) != (native->mems != NULL) ||
+        (native->mem_count > 0) != (native->places != NULL))
+        return CL_INVALID_VALUE;
+    for (cl_uint i = 0; i < native->mem_count; i++) {
+        const char *first = native->arguments, *place = native->places[i];
+        if (place < first || native->argument_bytes < sizeof(cl_mem) ||
+            (size_t)(place - first) > native->argument_bytes - sizeof(cl_mem))
+            return CL_INVALID_VALUE;
+        if (!TUTTI_IS_MEM(native->mems[i]) || tutti_mem_is_image(native->mems[i]))
+            return CL_INVALID_MEM_OBJECT;
+        if (native->mems[i]->context != queue->context)
+            return CL_INVALID_CONTEXT;
+    }
+    return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueNativeKernel(
+    cl_command_queue command_queue, void(CL_CALLBACK *user_func)(void *), void *args,
+    size_t cb_args, cl_uint num_mem_objects, const cl_mem *mem_list, const void **args_mem_loc,
+    cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event) {
+    struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
+    struct tutti_native native = {user_func,       args,     cb_args,
+                                  num_mem_objects, mem_list, args_mem_loc};
+    cl_int error = check_native(command_queue, &native);
+    if (error == CL_SUCCESS)
+        error = tutti_wait_list_check(command_queue->context, list);
+    if (error != CL_SUCCESS)
+        return error;
+    return tutti_enqueue(tutti_transfer_native(&native), command_queue, CL_COMMAND_NATIVE_KERNEL,
+                         list, false, event);
+}

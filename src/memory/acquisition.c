@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/acquisition.h"
+
+static const struct {
+    int node;
+    enum starpu_data_access_mode mode;
+} uses[] = {
+    [TUTTI_READS] = {STARPU_ACQUIRE_NO_NODE_LOCK_ALL, STARPU_R},
+    [TUTTI_WRITES] = {STARPU_ACQUIRE_NO_NODE_LOCK_ALL, STARPU_RW},
+    [TUTTI_OVERWRITES] = {STARPU_MAIN_RAM, STARPU_W},
+    [TUTTI_HOME_READS] = {STARPU_MAIN_RAM, STARPU_R},
+    [TUTTI_HOME_WRITES] = {STARPU_MAIN_RAM, STARPU_RW},
+};
+
+static struct tutti_acquired *items(struct tutti_acquisition *acquisition) {
+    return acquisition->more ? acquisition->more : acquisition->item;
+}
+
+void tutti_acquisition_add(struct tutti_acquisition *acquisition, struct tutti_view *view,
+                           enum tutti_use use) {
+    struct tutti_acquired *item = items(acquisition);
+    for (unsigned i = 0; i < acquisition->count; i++) {
+        if (item[i].view != view)
+            continue;
+        if (item[i].use != use) /* one of them reads, one writes, or both are in home memory */
+            item[i].use = use >= TUTTI_HOME_READS ? TUTTI_HOME_WRITES : TUTTI_WRITES;
+        return;
+    }
+    item[acquisition->count].view = view;
+    item[acquisition->count].use = use;
+    acquisition->count++;
+}
+
+static void one_granted(void *argument) {
+    struct tutti_acquisition *acquisition = argument;
+    if (atomic_fetch_sub(&acquisition->remaining, 1) == 1)
+        acquisition->granted(acquisition);
+}
+
+void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
+    /* The last grant may free the acquisition: the loop keeps what it needs and one count. */
+    unsigned count = acquisition->count;
+    atomic_store(&acquisition->remaining, count + 1);
+    for (unsigned i = 0; i < count; i++) {
+        struct tutti_acquired *item = &items(acquisition)[i];
+        starpu_data_acquire_on_node_cb(item->view->handle, uses[item->use].node,
+                                       uses[item->use].mode, one_granted, acquisition);
+    }
+    one_granted(acquisition);
+}
+
+void tutti_acquisition_release(struct tutti_acquisition *acquisition) {
+    for (unsigned i = 0; i < acquisition->count; i++) {
+        struct tutti_acquired *item = &items(acquisition)[i];
+        starpu_data_release_on_node(item->view->handle, uses[item->use].node);
+    }
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/coherence.h"
+
+#include "log.h"
+#include "memory/access.h"
+#include "memory/acquisition.h"
+#include "sched/pool.h"
+#include "sched/runtime.h"
+
+#include <stdlib.h>
+
+/* A copy between two views of one buffer that no command of the program asked for. */
+struct update {
+    struct tutti_acquisition acquisition;
+    struct tutti_job job;
+    struct tutti_view *source, *target;
+    struct tutti_place from, to;
+    struct tutti_region region;
+};
+
+static void run_update(struct tutti_job *job) {
+    struct update *update = (void *)((char *)job - offsetof(struct update, job));
+    cl_int error = tutti_access_copy(update->source, &update->from, update->target, &update->to,
+                                     &update->region);
+    if (error != CL_SUCCESS)
+        tutti_log(ERROR, "bringing a sub-buffer up to date failed with %d", error);
+    tutti_acquisition_release(&update->acquisition);
+    free(update);
+    tutti_runtime_idle();
+}
+
+static void update_granted(struct tutti_acquisition *acquisition) {
+    struct update *update = (struct update *)acquisition;
+    tutti_pool_run(&update->job);
+}
+
+/* [begin, end) in the buffer, from one view to another. */
+static bool submit_update(struct tutti_view *source, struct tutti_view *target, size_t begin,
+                          size_t end) {
+    struct update *update = calloc(1, sizeof(*update));
+    if (!update)
+        return false;
+    update->source = source;
+    update->target = target;
+    update->from = tutti_place_linear(begin - source->origin, end - begin);
+    update->to = tutti_place_linear(begin - target->origin, end - begin);
+    update->region = tutti_region_linear(end - begin);
+    update->job.run = run_update;
+    update->acquisition.granted = update_granted;
+    bool all = begin == target->origin && end == target->origin + target->size;
+    tutti_acquisition_add(&update->acquisition, source, TUTTI_READS);
+    tutti_acquisition_add(&update->acquisition, target, all ? TUTTI_OVERWRITES : TUTTI_WRITES);
+    target->defined = true;
+    target->on_device = false;
+    tutti_runtime_busy();
+    tutti_acquisition_take(&update->acquisition);
+    return true;
+}
+
+/* Forgets what is noted of [begin, end) in the buffer. */
+static bool trim(struct tutti_view *view, size_t begin, size_t end) {
+    struct tutti_stale **link = &view->stale;
+    while (*link) {
+        struct tutti_stale *stale = *link;
+        if (stale->end <= begin || end <= stale->begin) {
+            link = &stale->next;
+        } else if (begin <= stale->begin && stale->end <= end) {
+            *link = stale->next;
+            free(stale);
+        } else if (begin <= stale->begin) {
+            stale->begin = end;
+            link = &stale->next;
+        } else if (stale->end <= end) {
+            stale->end = begin;
+            link = &stale->next;
+        } else {
+            struct tutti_stale *rest = malloc(sizeof(*rest));
+            if (!rest)
+                return false;
+            *rest = (struct tutti_stale){stale->next, end, stale->end, stale->source};
+            stale->end = begin;
+            stale->next = rest;
+            link = &rest->next;
+        }
+    }
+    return true;
+}
+
+/* Notes that [begin, end) of the buffer, as far as the view reaches, is newer in `source`. */
+static bool mark(struct tutti_view *view, size_t begin, size_t end, struct tutti_view *source) {
+    if (begin < view->origin)
+        begin = view->origin;
+    if (end > view->origin + view->size)
+        end = view->origin + view->size;
+    if (begin >= end)
+        return true;
+    struct tutti_stale *stale = malloc(sizeof(*stale));
+    if (!stale || !trim(view, begin, end)) {
+        free(stale);
+        return false;
+    }
+    *stale = (struct tutti_stale){view->stale, begin, end, source};
+    view->stale = stale;
+    return true;
+}
+
+bool tutti_coherence_read(struct tutti_view *view, size_t begin, size_t end) {
+    begin += view->origin;
+    end += view->origin;
+    struct tutti_stale **link = &view->stale;
+    while (*link) {
+        struct tutti_stale *stale = *link;
+        if (stale->end <= begin || end <= stale->begin) {
+            link = &stale->next;
+            continue;
+        }
+        if (!submit_update(stale->source, view, stale->begin, stale->end))
+            return false;
+        *link = stale->next;
+        free(stale);
+    }
+    return true;
+}
+
+bool tutti_coherence_write(struct tutti_view *view, size_t begin, size_t end, bool all) {
+    if (view->root->sibling) { /* there are sub-buffers */
+        if (!all && !tutti_coherence_read(view, begin, end))
+            return false;
+        size_t from = view->origin + begin, to = view->origin + end;
+        if (!trim(view, from, to))
+            return false;
+        for (struct tutti_view *other = view->root; other; other = other->sibling)
+            if (other != view && !mark(other, from, to, view))
+                return false;
+    }
+    return true;
+}
+
+bool tutti_coherence_join(struct tutti_view *view) {
+    struct tutti_view *root = view->root;
+    if (root->defined && !mark(view, view->origin, view->origin + view->size, root))
+        return false;
+    for (struct tutti_stale *stale = root->stale; stale; stale = stale->next)
+        if (!mark(view, stale->begin, stale->end, stale->source))
+            return false;
+    return true;
+}
+
+void tutti_coherence_leave(struct tutti_view *view) {
+    for (struct tutti_view *other = view->root; other; other = other->sibling) {
+        struct tutti_stale **link = &other->stale;
+        while (*link) {
+            struct tutti_stale *stale = *link;
+            if (stale->source != view) {
+                link = &stale->next;
+                continue;
+            }
+            if (!submit_update(view, other, stale->begin, stale->end))
+                tutti_log(ERROR, "out of memory: a released sub-buffer's content is lost");
+            *link = stale->next;
+            free(stale);
+        }
+    }
+    struct tutti_view **link = &view->root->sibling;
+    while (*link != view)
+        link = &(*link)->sibling;
+    *link = view->sibling;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_COHERENCE_H
+#define TUTTI_COHERENCE_H
+
+#include "memory/view.h"
+
+/*
+ * Keeps a buffer and its sub-buffers, which are separate views, telling one story. All of it is
+ * called by the dispatching thread, so "since" and "before" are the order of dispatch. Offsets are
+ * in the view. Functions return false when out of memory.
+ */
+
+/* A command is about to read [begin, end): brings it up to date with the other views. */
+bool tutti_coherence_read(struct tutti_view *view, size_t begin, size_t end);
+
+/*
+ * A command is about to write in [begin, end). `all`: every byte of it, so that older bytes of
+ * other views are not needed; else the range is brought up to date first.
+ */
+bool tutti_coherence_write(struct tutti_view *view, size_t begin, size_t end, bool all);
+
+/* A new sub-buffer's view: what the others hold is its content. */
+bool tutti_coherence_join(struct tutti_view *view);
+/* The view goes: what only it holds is given to the others. Best effort when out of memory. */
+void tutti_coherence_leave(struct tutti_view *view);
+
+#endif

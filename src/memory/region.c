@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/region.h"
+
+#include <string.h>
+
+void tutti_region_copy(void *target, const struct tutti_place *to, const void *source,
+                       const struct tutti_place *from, const struct tutti_region *region) {
+    char *t = (char *)target + tutti_place_first(to);
+    const char *s = (const char *)source + tutti_place_first(from);
+    /* Within one buffer the boxes are disjoint but their rows may interleave: any order is right.
+     */
+    for (size_t z = 0; z < region->size[2]; z++)
+        for (size_t y = 0; y < region->size[1]; y++)
+            memmove(t + z * to->slice_pitch + y * to->row_pitch,
+                    s + z * from->slice_pitch + y * from->row_pitch, region->size[0]);
+}
+
+void tutti_region_fill(void *target, size_t size, const void *pattern, size_t pattern_size) {
+    char *t = target;
+    size_t done = pattern_size < size ? pattern_size : size;
+    memcpy(t, pattern, done);
+    while (done < size) {
+        size_t more = done < size - done ? done : size - done;
+        memcpy(t + done, t, more);
+        done += more;
+    }
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/view.h"
+
+#include "sched/runtime.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Enough for any OpenCL type (long16) and for direct transfers of whole pages. */
+#define SMALL_ALIGNMENT 128
+#define PAGE_ALIGNMENT 4096
+
+bool tutti_view_init(struct tutti_view *view, size_t size, void *users) {
+    memset(view, 0, sizeof(*view));
+    if (pthread_mutex_init(&view->lock, NULL) != 0)
+        return false;
+    view->root = view;
+    view->size = size;
+    view->home = users;
+    view->home_is_users = users != NULL;
+    view->defined = users != NULL;
+    tutti_interface_register(view);
+    return true;
+}
+
+bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size_t origin,
+                          size_t size) {
+    if (!tutti_view_init(view, size, NULL))
+        return false;
+    view->root = root;
+    view->origin = origin;
+    view->sibling = root->sibling;
+    root->sibling = view;
+    return true;
+}
+
+void tutti_view_destroy(struct tutti_view *view) {
+    if (tutti_runtime_usable()) {
+        tutti_runtime_busy();
+        starpu_data_unregister_no_coherency(view->handle);
+        tutti_runtime_idle();
+        if (!view->home_is_users)
+            free(view->home);
+    }
+    while (view->stale) {
+        struct tutti_stale *stale = view->stale;
+        view->stale = stale->next;
+        free(stale);
+    }
+    while (view->mapped) {
+        struct tutti_mapped *mapped = view->mapped;
+        view->mapped = mapped->next;
+        free(mapped);
+    }
+    pthread_mutex_destroy(&view->lock);
+}
+
+void *tutti_view_home(struct tutti_view *view) {
+    pthread_mutex_lock(&view->lock);
+    if (!view->home) {
+        void *home;
+        size_t alignment = view->size < PAGE_ALIGNMENT ? SMALL_ALIGNMENT : PAGE_ALIGNMENT;
+        if (posix_memalign(&home, alignment, view->size) == 0)
+            view->home = home;
+    }
+    void *home = view->home;
+    pthread_mutex_unlock(&view->lock);
+    return home;
+}
+
+void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
+    const struct tutti_device_list *list = tutti_devices();
+    int valid = 0;
+    starpu_data_query_status(view->handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
+    copies->home = valid;
+    copies->count = 0;
+    for (unsigned d = 0; d < list->count; d++) {
+        struct tutti_real_device *device = list->device[d];
+        if (device->place.devid < 0)
+            continue;
+        starpu_data_query_status(view->handle, (int)device->place.node, NULL, &valid, NULL);
+        if (!valid)
+            continue;
+        struct tutti_interface *interface =
+            starpu_data_get_interface_on_node(view->handle, device->place.node);
+        copies->on[copies->count].device = device;
+        copies->on[copies->count].mem = interface->mem;
+        copies->count++;
+    }
+}
+
+bool tutti_view_add_mapped(struct tutti_view *view, size_t begin, size_t end) {
+    struct tutti_mapped *mapped = malloc(sizeof(*mapped));
+    if (!mapped)
+        return false;
+    mapped->begin = begin;
+    mapped->end = end;
+    pthread_mutex_lock(&view->lock);
+    mapped->next = view->mapped;
+    view->mapped = mapped;
+    pthread_mutex_unlock(&view->lock);
+    return true;
+}
+
+void tutti_view_remove_mapped(struct tutti_view *view, size_t begin, size_t end) {
+    pthread_mutex_lock(&view->lock);
+    struct tutti_mapped **link = &view->mapped;
+    while (*link && ((*link)->begin != begin || (*link)->end != end))
+        link = &(*link)->next;
+    struct tutti_mapped *mapped = *link;
+    if (mapped)
+        *link = mapped->next;
+    pthread_mutex_unlock(&view->lock);
+    free(mapped);
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/command.h"
+
+#include "log.h"
+#include "sched/runtime.h"
+
+#include <stdlib.h>
+
+/*
+ * A command with host memory is compared with as many others of its queue; beyond, it waits for
+ * the last one compared, so that a long queue stays linear.
+ */
+#define HOST_RANGES_COMPARED 256
+
+static void destroy_empty(struct tutti_command *command) { free(command); }
+
+static void start_empty(struct tutti_command *command) { tutti_command_done(command, CL_COMPLETE); }
+
+struct tutti_command *tutti_command_create_empty(void) {
+    struct tutti_command *command = calloc(1, sizeof(*command));
+    if (command) {
+        command->start = start_empty;
+        command->destroy = destroy_empty;
+    }
+    return command;
+}
+
+cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list) {
+    if ((list.count > 0) != (list.events != NULL))
+        return CL_INVALID_EVENT_WAIT_LIST;
+    for (cl_uint i = 0; i < list.count; i++)
+        if (!TUTTI_IS_EVENT(list.events[i]))
+            return CL_INVALID_EVENT_WAIT_LIST;
+    for (cl_uint i = 0; i < list.count; i++)
+        if (list.events[i]->context != context)
+            return CL_INVALID_CONTEXT;
+    return CL_SUCCESS;
+}
+
+static void dispatch(struct tutti_ready *ready) {
+    struct tutti_command *command = (struct tutti_command *)ready;
+    cl_event event = command->event;
+    cl_context context = event->context;
+
+    /* In an in-order queue the next one may be dispatched now. */
+    pthread_mutex_lock(&context->graph.lock);
+    cl_event follower = event->follower;
+    event->follower = NULL;
+    if (event->queue->undispatched == event)
+        event->queue->undispatched = NULL;
+    bool failed = event->failed;
+    event->submitted = tutti_runtime_now();
+    if (follower && --follower->pending == 0)
+        tutti_graph_append(&context->graph, &follower->command->ready);
+    pthread_mutex_unlock(&context->graph.lock);
+
+    tutti_runtime_busy();
+    if (failed) {
+        tutti_command_done(command, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    } else if (!tutti_runtime_usable()) {
+        tutti_command_done(command, CL_OUT_OF_RESOURCES);
+    } else {
+        tutti_event_advance(event, CL_SUBMITTED);
+        command->start(command);
+    }
+}
+
+static bool overlap(const struct tutti_command *a, const struct tutti_command *b) {
+    return (a->host_written || b->host_written) && a->host < b->host + b->host_size &&
+           b->host < a->host + a->host_size;
+}
+
+/*
+ * The program can observe host memory, which StarPU doesn't know: a command that reads what an
+ * earlier one writes, or writes what it uses, waits for it.
+ */
+static bool order_by_host_memory(cl_command_queue queue, struct tutti_command *command) {
+    unsigned compared = 0;
+    for (cl_event e = queue->last; e && command->host; e = e->previous) {
+        struct tutti_command *earlier = e->command;
+        if (!earlier || !earlier->host)
+            continue;
+        bool last = ++compared == HOST_RANGES_COMPARED;
+        if ((last || overlap(earlier, command)) &&
+            !tutti_event_add_dependant(e, command->event, false))
+            return false;
+        if (last)
+            break;
+    }
+    return true;
+}
+
+/* The edges that the queue itself demands (5.11). Lock held. */
+static bool order_in_queue(cl_command_queue queue, struct tutti_command *command) {
+    cl_event event = command->event;
+    if (queue->fence && !tutti_event_add_dependant(queue->fence, event, false))
+        return false;
+    if (!tutti_queue_in_order(queue)) {
+        for (cl_event e = queue->last; e && command->waits_for_all; e = e->previous)
+            if (!tutti_event_add_dependant(e, event, false))
+                return false;
+        return true;
+    }
+    /* Its completion is published after all earlier ones', so waiting for the last is enough. */
+    if ((command->alone || command->waits_for_all) && queue->last &&
+        !tutti_event_add_dependant(queue->last, event, false))
+        return false;
+    return order_by_host_memory(queue, command);
+}
+
+static void enter_queue(cl_command_queue queue, cl_event event) {
+    event->previous = queue->last;
+    event->next = NULL;
+    if (queue->last)
+        queue->last->next = event;
+    else
+        queue->first = event;
+    queue->last = tutti_object_retain(event);
+}
+
+/* Lock held. On failure the edges made so far stay: the command fails instead of being lost. */
+static bool enter_graph(struct tutti_command *command, struct tutti_wait_list list,
+                        cl_event *old_fence) {
+    cl_event event = command->event;
+    cl_command_queue queue = event->queue;
+    bool complete = true;
+    for (cl_uint i = 0; i < list.count; i++)
+        complete &= tutti_event_add_dependant(list.events[i], event, true);
+    complete &= order_in_queue(queue, command);
+    if (tutti_queue_in_order(queue)) {
+        if (queue->undispatched) {
+            queue->undispatched->follower = event;
+            event->pending++;
+        }
+        queue->undispatched = event;
+    }
+    enter_queue(queue, event);
+    bool fence = command->fence || (command->alone && tutti_queue_in_order(queue));
+    if (fence || (queue->fence && queue->fence->published)) {
+        *old_fence = queue->fence;
+        queue->fence = fence ? tutti_object_retain(event) : NULL;
+    }
+    if (!complete)
+        event->failed = true;
+    if (--event->pending == 0)
+        tutti_graph_append(&event->context->graph, &command->ready);
+    return complete;
+}
+
+cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue queue,
+                             cl_command_type type, struct tutti_wait_list list, bool blocking,
+                             cl_event *event_ret) {
+    if (!tutti_runtime_usable()) {
+        command->destroy(command);
+        return CL_OUT_OF_RESOURCES;
+    }
+    cl_event event = tutti_event_create(queue->context, queue, type);
+    if (!event) {
+        command->destroy(command);
+        return CL_OUT_OF_HOST_MEMORY;
+    }
+    cl_context context = event->context;
+    event->caller_runs = blocking;
+    event->command = command;
+    command->event = tutti_object_retain(event);
+    command->ready.dispatch = dispatch;
+
+    cl_event old_fence = NULL;
+    pthread_mutex_lock(&context->graph.lock);
+    bool complete = enter_graph(command, list, &old_fence);
+    pthread_mutex_unlock(&context->graph.lock);
+    tutti_object_release(old_fence);
+    tutti_graph_run(&context->graph);
+
+    cl_int result = complete ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+    if (blocking) {
+        cl_int status = tutti_event_wait(event);
+        if (status < 0)
+            result = status;
+    }
+    if (event_ret && result == CL_SUCCESS)
+        *event_ret = event; /* the program's reference is the one of creation */
+    else
+        tutti_object_user_release(event);
+    return result;
+}
+
+void tutti_command_done(struct tutti_command *command, cl_int status) {
+    cl_event event = command->event;
+    cl_context context = tutti_object_retain(event->context);
+    pthread_mutex_lock(&context->graph.lock);
+    event->command = NULL;
+    pthread_mutex_unlock(&context->graph.lock);
+    if (status < 0 && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        tutti_log(ERROR, "a command of type 0x%x failed with %d", event->type, status);
+    /* What the command used is free to go before the program can see that it is over. */
+    command->destroy(command);
+    tutti_event_finish(event, status);
+    tutti_object_release(event);
+    tutti_runtime_idle();
+    tutti_object_release(context);
+}
+
+void tutti_command_run_on_host(struct tutti_command *command) {
+    if (command->event->caller_runs)
+        tutti_event_give_job(command->event, &command->job);
+    else
+        tutti_pool_run(&command->job);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_COMMAND_H
+#define TUTTI_COMMAND_H
+
+#include "sched/queue.h"
+
+/*
+ * A command between its enqueue and its end. Kinds embed this: kernel launches (launch.c),
+ * transfers (transfer_command.c), commands without work (markers, barriers).
+ */
+struct tutti_command {
+    struct tutti_ready ready;
+    struct tutti_job job;
+    cl_event event; /* retained until the command is done */
+
+    /*
+     * All that the graph orders is complete. Starts the work and, now or later, ends in one
+     * tutti_command_done. Called by one thread of the context at a time, in dispatch order.
+     */
+    void (*start)(struct tutti_command *command);
+    void (*destroy)(struct tutti_command *command); /* frees it */
+
+    /* What orders it in its queue besides memory objects. */
+    bool waits_for_all; /* marker or barrier without a wait list */
+    bool fence;         /* later commands of the queue wait for it */
+    bool alone;         /* in an in-order queue it overlaps nothing: a native kernel */
+    const char *host;   /* memory of the program that it reads or writes */
+    size_t host_size;
+    bool host_written;
+};
+
+struct tutti_wait_list {
+    cl_uint count;
+    const cl_event *events;
+};
+
+/*
+ * CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT, as every clEnqueue* specifies (5.2.2 and on).
+ */
+cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list);
+
+/*
+ * Gives the command, which the caller filled, to the queue; the command belongs to the graph from
+ * then on. With `blocking`, waits for its end and returns its error, if any. `event` (may be
+ * NULL) receives a reference. On failure before the command was taken, it is destroyed:
+ * CL_OUT_OF_HOST_MEMORY, CL_OUT_OF_RESOURCES (after fork, at exit).
+ */
+cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue queue,
+                             cl_command_type type, struct tutti_wait_list list, bool blocking,
+                             cl_event *event);
+
+/* The work is over (CL_COMPLETE or an error); destroys the command. */
+void tutti_command_done(struct tutti_command *command, cl_int status);
+
+/*
+ * Runs `command->job` on the host: in the thread of a blocking call, else in the pool.
+ */
+void tutti_command_run_on_host(struct tutti_command *command);
+
+/* A command without work, for markers, barriers and waits. NULL when out of memory. */
+struct tutti_command *tutti_command_create_empty(void);
+
+#endif

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_ENVIRONMENT_H
+#define TUTTI_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+/*
+ * Settings that StarPU takes from the environment only. They are made for the time of
+ * starpu_init and undone after it, so that a child process finds the environment that the program
+ * had; what the user set is never changed.
+ */
+struct tutti_environment {
+    unsigned set; /* bit i: entry i of the table in environment.c was set by us */
+};
+
+/* Returns false when StarPU would abort: no directory for its performance files is writable. */
+bool tutti_environment_enter(struct tutti_environment *environment);
+void tutti_environment_leave(struct tutti_environment *environment);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/event.h"
+
+#include "sched/command.h"
+#include "sched/runtime.h"
+
+#include <stdlib.h>
+
+/* Waiting threads are few: they share these by a hash of the event. */
+#define BUCKETS 64
+static struct bucket {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+} buckets[BUCKETS];
+static pthread_once_t buckets_once = PTHREAD_ONCE_INIT;
+
+static void init_buckets(void) {
+    for (int i = 0; i < BUCKETS; i++) {
+        pthread_mutex_init(&buckets[i].lock, NULL);
+        pthread_cond_init(&buckets[i].changed, NULL);
+    }
+}
+
+static struct bucket *bucket_of(cl_event event) {
+    return &buckets[(uintptr_t)event / sizeof(struct _cl_event) % BUCKETS];
+}
+
+static void destroy(void *object) {
+    cl_event event = object;
+    while (event->callbacks) {
+        struct tutti_event_callback *callback = event->callbacks;
+        event->callbacks = callback->next;
+        free(callback);
+    }
+    tutti_object_release(event->queue);
+    tutti_object_release(event->context);
+    free(event);
+}
+
+cl_event tutti_event_create(cl_context context, cl_command_queue queue, cl_command_type type) {
+    pthread_once(&buckets_once, init_buckets);
+    cl_event event = calloc(1, sizeof(*event));
+    if (!event)
+        return NULL;
+    tutti_object_init(&event->object, TUTTI_EVENT, destroy);
+    event->context = tutti_object_retain(context);
+    event->queue = tutti_object_retain(queue);
+    event->type = type;
+    event->reached = queue ? CL_QUEUED : CL_SUBMITTED;
+    event->pending = 1;
+    atomic_init(&event->status, event->reached);
+    event->queued = tutti_runtime_now();
+    return event;
+}
+
+cl_event tutti_event_create_user(cl_context context) {
+    return tutti_event_create(context, NULL, CL_COMMAND_USER);
+}
+
+static void run_callback(struct tutti_job *job) {
+    struct tutti_event_callback *callback =
+        (void *)((char *)job - offsetof(struct tutti_event_callback, job));
+    callback->function(callback->event, callback->status, callback->user_data);
+    tutti_object_release(callback->event);
+    free(callback);
+}
+
+static void call(cl_event event, struct tutti_event_callback *callback, cl_int status) {
+    callback->event = tutti_object_retain(event);
+    callback->status = status < 0 ? status : callback->type;
+    callback->job.run = run_callback;
+    tutti_pool_call_back(&callback->job);
+}
+
+/* Shows `status` to the program and calls the callbacks that waited for it. Lock held. */
+static void show(cl_event event, cl_int status) {
+    for (cl_int type = CL_SUBMITTED; type >= CL_COMPLETE && type >= status; type--) {
+        struct tutti_event_callback **link = &event->callbacks;
+        while (*link) {
+            struct tutti_event_callback *callback = *link;
+            if (callback->type == type) {
+                *link = callback->next;
+                call(event, callback, status);
+            } else {
+                link = &callback->next;
+            }
+        }
+    }
+    struct bucket *bucket = bucket_of(event);
+    pthread_mutex_lock(&bucket->lock);
+    atomic_store_explicit(&event->status, status, memory_order_release);
+    if (status <= CL_COMPLETE)
+        pthread_cond_broadcast(&bucket->changed);
+    pthread_mutex_unlock(&bucket->lock);
+}
+
+/* An in-order queue shows the progress of its first command only. Lock held. */
+static bool may_show(cl_event event) {
+    return !event->queue || !tutti_queue_in_order(event->queue) || event->queue->first == event;
+}
+
+void tutti_event_advance(cl_event event, cl_int status) {
+    pthread_mutex_lock(&event->context->graph.lock);
+    if (status < event->reached) {
+        event->reached = status;
+        if (may_show(event))
+            show(event, status);
+    }
+    pthread_mutex_unlock(&event->context->graph.lock);
+}
+
+/* One predecessor less. Lock held; releases the edge's reference later through `freed`. */
+static void satisfy(struct tutti_edge *edge, cl_int status) {
+    cl_event dependant = edge->dependant;
+    if (edge->strict && status < 0)
+        dependant->failed = true;
+    if (--dependant->pending == 0)
+        tutti_graph_append(&dependant->context->graph, &dependant->command->ready);
+}
+
+/* Takes the event out of its queue. Lock held. */
+static void leave_queue(cl_event event) {
+    cl_command_queue queue = event->queue;
+    if (event->previous)
+        event->previous->next = event->next;
+    else
+        queue->first = event->next;
+    if (event->next)
+        event->next->previous = event->previous;
+    else
+        queue->last = event->previous;
+    event->previous = event->next = NULL;
+}
+
+/*
+ * What publication leaves to be released once the lock is open, since releasing may destroy
+ * queues and contexts.
+ */
+struct garbage {
+    struct tutti_edge *edges;
+    cl_event events; /* linked by `next` */
+};
+
+static void publish(cl_event event, struct garbage *garbage) {
+    event->published = true;
+    show(event, event->reached);
+    while (event->dependants) {
+        struct tutti_edge *edge = event->dependants;
+        event->dependants = edge->next;
+        satisfy(edge, event->reached);
+        edge->next = garbage->edges;
+        garbage->edges = edge;
+    }
+    if (!event->queue)
+        return;
+    if (event->reached < 0 && event->reached != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        event->queue->error = event->reached;
+    leave_queue(event);
+    event->next = garbage->events;
+    garbage->events = event;
+}
+
+static void release_garbage(struct garbage *garbage) {
+    while (garbage->edges) {
+        struct tutti_edge *edge = garbage->edges;
+        garbage->edges = edge->next;
+        tutti_object_release(edge->dependant);
+        free(edge);
+    }
+    while (garbage->events) {
+        cl_event event = garbage->events;
+        garbage->events = event->next;
+        event->next = NULL;
+        tutti_object_release(event);
+    }
+}
+
+void tutti_event_finish(cl_event event, cl_int status) {
+    cl_context context = tutti_object_retain(event->context);
+    struct garbage garbage = {NULL, NULL};
+    pthread_mutex_lock(&context->graph.lock);
+    event->reached = status;
+    if (!event->ended)
+        event->ended = tutti_runtime_now();
+    if (may_show(event)) {
+        cl_command_queue queue = event->queue;
+        publish(event, &garbage);
+        while (queue && tutti_queue_in_order(queue) && queue->first) {
+            cl_event first = queue->first;
+            if (first->reached > CL_COMPLETE) {
+                if (first->reached < tutti_event_status(first))
+                    show(first, first->reached);
+                break;
+            }
+            publish(first, &garbage);
+        }
+    }
+    pthread_mutex_unlock(&context->graph.lock);
+    release_garbage(&garbage);
+    tutti_graph_run(&context->graph);
+    tutti_object_release(context);
+}
+
+bool tutti_event_add_dependant(cl_event event, cl_event dependant, bool strict) {
+    if (event->published) {
+        if (strict && event->reached < 0)
+            dependant->failed = true;
+        return true;
+    }
+    struct tutti_edge *edge = malloc(sizeof(*edge));
+    if (!edge)
+        return false;
+    edge->dependant = tutti_object_retain(dependant);
+    edge->strict = strict;
+    edge->next = event->dependants;
+    event->dependants = edge;
+    dependant->pending++;
+    return true;
+}
+
+cl_int tutti_event_wait(cl_event event) {
+    struct bucket *bucket = bucket_of(event);
+    cl_int status;
+    pthread_mutex_lock(&bucket->lock);
+    while ((status = tutti_event_status(event)) > CL_COMPLETE) {
+        struct tutti_job *job = event->job;
+        if (!job) {
+            pthread_cond_wait(&bucket->changed, &bucket->lock);
+            continue;
+        }
+        event->job = NULL;
+        pthread_mutex_unlock(&bucket->lock);
+        job->run(job);
+        pthread_mutex_lock(&bucket->lock);
+    }
+    pthread_mutex_unlock(&bucket->lock);
+    return status;
+}
+
+void tutti_event_give_job(cl_event event, struct tutti_job *job) {
+    struct bucket *bucket = bucket_of(event);
+    pthread_mutex_lock(&bucket->lock);
+    event->job = job;
+    pthread_cond_broadcast(&bucket->changed);
+    pthread_mutex_unlock(&bucket->lock);
+}
+
+cl_int tutti_event_add_callback(cl_event event, cl_int type,
+                                void(CL_CALLBACK *function)(cl_event, cl_int, void *),
+                                void *user_data) {
+    struct tutti_event_callback *callback = calloc(1, sizeof(*callback));
+    if (!callback)
+        return CL_OUT_OF_HOST_MEMORY;
+    callback->type = type;
+    callback->function = function;
+    callback->user_data = user_data;
+    pthread_mutex_lock(&event->context->graph.lock);
+    cl_int status = tutti_event_status(event);
+    if (status <= type) {
+        call(event, callback, status);
+    } else {
+        struct tutti_event_callback **last = &event->callbacks;
+        while (*last)
+            last = &(*last)->next;
+        *last = callback;
+    }
+    pthread_mutex_unlock(&event->context->graph.lock);
+    return CL_SUCCESS;
+}

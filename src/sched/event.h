@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_EVENT_H
+#define TUTTI_EVENT_H
+
+#include "context.h"
+
+struct tutti_command;
+
+/* "`dependant` waits for this event." */
+struct tutti_edge {
+    struct tutti_edge *next;
+    cl_event dependant; /* retained */
+    bool strict;        /* from a wait list: an error of this event fails the dependant */
+};
+
+struct tutti_event_callback {
+    struct tutti_event_callback *next;
+    struct tutti_job job;
+    cl_event event; /* retained while the callback waits to be called */
+    cl_int type;    /* CL_SUBMITTED, CL_RUNNING or CL_COMPLETE */
+    cl_int status;  /* what to call it with */
+    void(CL_CALLBACK *function)(cl_event, cl_int, void *);
+    void *user_data;
+};
+
+/*
+ * An event, and the node of its command in the graph. Two statuses: `reached` is what the command
+ * did, `status` what the program sees, which follows the order of an in-order queue.
+ * All but `status` and the constants is guarded by context->graph.lock.
+ */
+struct _cl_event {
+    struct tutti_object object;
+    cl_context context;     /* retained */
+    cl_command_queue queue; /* retained; NULL: a user event */
+    cl_command_type type;
+    _Atomic cl_int status;
+    cl_int reached;
+    bool published;   /* `status` is final and dependants were told */
+    unsigned pending; /* predecessors that are not complete */
+    bool failed;      /* one of them, of the wait list, ended with an error */
+    struct tutti_edge *dependants;
+    struct tutti_event_callback *callbacks; /* in the order of registration */
+    cl_event previous, next;                /* in its queue, until it is published */
+    cl_event follower; /* in-order queue: dispatched right after this one; not retained */
+    struct tutti_command *command;              /* until it is done */
+    cl_ulong queued, submitted, started, ended; /* profiling, ns of the host's clock */
+    /* A blocking call runs its own command's job: no thread in between. */
+    bool caller_runs;
+    struct tutti_job *job;
+};
+
+/* User events (clCreateUserEvent, 5.9). NULL when out of memory. */
+cl_event tutti_event_create_user(cl_context context);
+
+/* An event for a command; `pending` is 1 until the command is in the graph. */
+cl_event tutti_event_create(cl_context context, cl_command_queue queue, cl_command_type type);
+
+/* The command reached CL_SUBMITTED or CL_RUNNING. */
+void tutti_event_advance(cl_event event, cl_int status);
+
+/*
+ * The command is over: CL_COMPLETE or a negative error. Publishes it and what becomes publishable,
+ * and dispatches commands that waited for it. The caller must hold a reference.
+ */
+void tutti_event_finish(cl_event event, cl_int status);
+
+/*
+ * Makes `dependant` wait for `event`; false when out of memory. With the graph's lock held.
+ * An event that is complete adds no edge; with an error it fails a strict dependant.
+ */
+bool tutti_event_add_dependant(cl_event event, cl_event dependant, bool strict);
+
+/* Waits until the event is final; returns its status. Runs the event's job if there is one. */
+cl_int tutti_event_wait(cl_event event);
+
+/* For a caller that waits (`caller_runs`): here is the job. */
+void tutti_event_give_job(cl_event event, struct tutti_job *job);
+
+/* clSetEventCallback; CL_OUT_OF_HOST_MEMORY. */
+cl_int tutti_event_add_callback(cl_event event, cl_int type,
+                                void(CL_CALLBACK *function)(cl_event, cl_int, void *),
+                                void *user_data);
+
+static inline cl_int tutti_event_status(cl_event event) {
+    return atomic_load_explicit(&event->status, memory_order_acquire);
+}
+
+#endif

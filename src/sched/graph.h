@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_GRAPH_H
+#define TUTTI_GRAPH_H
+
+#include "object.h"
+#include "sched/pool.h"
+
+#include <pthread.h>
+
+/*
+ * Our own half of the dependency graph: what StarPU can't order. Events of wait lists, user
+ * events, barriers, queue order that the host can observe. A command whose predecessors are not
+ * all complete is held here; StarPU gets it once it can make progress without the program's help,
+ * and orders it by the memory objects that it uses.
+ *
+ * One graph per context, as wait lists never cross contexts.
+ */
+struct tutti_graph {
+    pthread_mutex_t lock; /* guards all edges, queues' lists and publication in the context */
+    struct tutti_ready *first, **last; /* may be dispatched, in this order */
+    bool dispatching; /* one thread at a time dispatches, so that the order holds */
+};
+
+/* Something to do in the order of dispatch: a command, or housekeeping of memory objects. */
+struct tutti_ready {
+    struct tutti_ready *next;
+    void (*dispatch)(struct tutti_ready *ready);
+};
+
+void tutti_graph_init(struct tutti_graph *graph);
+void tutti_graph_destroy(struct tutti_graph *graph);
+
+/*
+ * Puts `ready` at the end of the dispatch order and returns once it is dispatched, or will be by
+ * the thread that dispatches now.
+ */
+void tutti_graph_dispatch(struct tutti_graph *graph, struct tutti_ready *ready);
+
+/*
+ * For callers that hold `lock`: append now; run what is ready after unlocking.
+ */
+void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready);
+void tutti_graph_run(struct tutti_graph *graph);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/launch.h"
+
+#include "memory/coherence.h"
+#include "memory/mem.h"
+#include "sched/model.h"
+
+#include <stdlib.h>
+
+struct launch {
+    struct tutti_device_task task;
+    cl_kernel kernel;
+    struct tutti_arguments *arguments;
+    struct tutti_range range;
+    struct tutti_model *model;
+    unsigned *use_of; /* [arguments->count]: which use the memory argument is */
+};
+
+static void destroy(struct tutti_command *command) {
+    struct launch *launch = (struct launch *)command;
+    tutti_arguments_free(launch->arguments);
+    tutti_object_release(launch->kernel);
+    free(launch->task.use);
+    free(launch->use_of);
+    free(launch);
+}
+
+/* `const`, `__constant` or CL_MEM_READ_ONLY: the kernel can't or must not write there. */
+static bool may_write(const struct launch *launch, unsigned index) {
+    return !launch->kernel->info[index].reads_only &&
+           !(launch->arguments->argument[index].mem->flags & CL_MEM_READ_ONLY);
+}
+
+static void add_use(struct launch *launch, unsigned index) {
+    struct tutti_device_task *task = &launch->task;
+    struct tutti_view *view = &launch->arguments->argument[index].mem->view;
+    enum starpu_data_access_mode mode = may_write(launch, index) ? STARPU_RW : STARPU_R;
+    unsigned i = 0;
+    while (i < task->count && task->use[i].view != view)
+        i++;
+    launch->use_of[index] = i;
+    if (i == task->count) {
+        task->use[i].view = view;
+        task->use[i].mode = mode;
+        task->count++;
+    } else if (mode == STARPU_RW) {
+        task->use[i].mode = mode;
+    }
+}
+
+static void start(struct tutti_command *command) {
+    struct launch *launch = (struct launch *)command;
+    struct tutti_device_task *task = &launch->task;
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_view *view = task->use[i].view;
+        if (!tutti_coherence_read(view, 0, view->size)) {
+            tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
+            return;
+        }
+    }
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_view *view = task->use[i].view;
+        if (task->use[i].mode == STARPU_RW) {
+            if (!tutti_coherence_write(view, 0, view->size, true)) {
+                tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
+                return;
+            }
+            view->on_device = true;
+        }
+        /* Nobody wrote it yet: there is nothing to bring, whatever the kernel does with it. */
+        if (!view->defined) {
+            task->use[i].mode = STARPU_W;
+            view->defined = true;
+        }
+    }
+    tutti_device_task_submit(task);
+}
+
+static cl_int set_argument(const struct launch *launch, const cl_icd_dispatch *driver,
+                           cl_kernel real, unsigned index, const cl_mem *mem) {
+    const struct tutti_argument *argument = &launch->arguments->argument[index];
+    switch (launch->kernel->info[index].kind) {
+    case TUTTI_ARGUMENT_BUFFER:
+    case TUTTI_ARGUMENT_IMAGE: {
+        cl_mem value = argument->mem ? mem[launch->use_of[index]] : NULL;
+        return driver->clSetKernelArg(real, index, sizeof(value), &value);
+    }
+    case TUTTI_ARGUMENT_LOCAL:
+        return driver->clSetKernelArg(real, index, argument->size, NULL);
+    case TUTTI_ARGUMENT_VALUE:
+    case TUTTI_ARGUMENT_SAMPLER:
+        break;
+    }
+    return driver->clSetKernelArg(real, index, argument->size, argument->value);
+}
+
+static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,
+                      const cl_mem *mem, cl_event *event) {
+    struct launch *launch = (struct launch *)task;
+    const struct tutti_range *range = &launch->range;
+    cl_kernel real = launch->kernel->real[device->index];
+    for (unsigned i = 0; i < launch->arguments->count; i++) {
+        cl_int error = set_argument(launch, device->dispatch, real, i, mem);
+        if (error != CL_SUCCESS)
+            return error;
+    }
+    return device->dispatch->clEnqueueNDRangeKernel(
+        device->place.kernels, real, range->dimensions, range->offset, range->global,
+        range->local_given ? range->local : NULL, 0, NULL, event);
+}
+
+static double expect(struct tutti_device_task *task, struct tutti_real_device *device) {
+    return tutti_model_expect(((struct launch *)task)->model, device);
+}
+
+static void learn(struct tutti_device_task *task, struct tutti_real_device *device, double time) {
+    tutti_model_learn(((struct launch *)task)->model, device, time);
+}
+
+static struct tutti_model *model_of(const struct launch *launch) {
+    struct tutti_model_key key = {tutti_kernel_identity(launch->kernel), 0, 1};
+    for (cl_uint d = 0; d < launch->range.dimensions; d++) {
+        key.items *= launch->range.global[d];
+        tutti_model_mix(&key, launch->range.global[d]);
+        tutti_model_mix(&key, launch->range.local_given ? launch->range.local[d] : 0);
+    }
+    for (unsigned i = 0; i < launch->task.count; i++)
+        tutti_model_mix(&key, launch->task.use[i].view->size);
+    return tutti_model_find(&key);
+}
+
+/* Devices on which the work-group size is allowed. */
+static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned devices = tutti_kernel_devices(kernel);
+    if (!range->local_given)
+        return devices;
+    size_t items = 1;
+    for (cl_uint d = 0; d < range->dimensions; d++)
+        items *= range->local[d];
+    for (unsigned i = 0; i < list->count; i++) {
+        const struct tutti_real_device *device = list->device[i];
+        size_t most = 0;
+        if (!(devices & 1u << i))
+            continue;
+        bool allowed = device->dispatch->clGetKernelWorkGroupInfo(
+                           kernel->real[i], device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof(most),
+                           &most, NULL) == CL_SUCCESS &&
+                       items <= most;
+        for (cl_uint d = 0; d < range->dimensions; d++)
+            allowed = allowed && range->local[d] <= device->max_work_item_sizes[d];
+        if (!allowed)
+            devices &= ~(1u << i);
+    }
+    return devices;
+}
+
+struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_arguments *arguments,
+                                          const struct tutti_range *range) {
+    struct launch *launch = calloc(1, sizeof(*launch));
+    if (!launch) {
+        tutti_arguments_free(arguments);
+        return NULL;
+    }
+    launch->kernel = tutti_object_retain(kernel);
+    launch->arguments = arguments;
+    launch->range = *range;
+    struct tutti_device_task *task = &launch->task;
+    task->command.start = start;
+    task->command.destroy = destroy;
+    task->enqueue = enqueue;
+    task->expect = expect;
+    task->learn = learn;
+    task->prints = kernel->prints;
+    task->devices = devices_for(kernel, range);
+    if (arguments->count) {
+        task->use = calloc(arguments->count, sizeof(*task->use));
+        launch->use_of = calloc(arguments->count, sizeof(*launch->use_of));
+        if (!task->use || !launch->use_of) {
+            destroy(&task->command);
+            return NULL;
+        }
+    }
+    for (unsigned i = 0; i < arguments->count; i++)
+        if (arguments->argument[i].mem)
+            add_use(launch, i);
+    launch->model = model_of(launch);
+    return &task->command;
+}

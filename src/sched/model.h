@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_MODEL_H
+#define TUTTI_MODEL_H
+
+#include "virtual_device/device.h"
+
+/*
+ * How long a kernel takes on each real device, learnt from the devices' own timestamps. One model
+ * for each kernel, index space and sizes of memory.
+ */
+struct tutti_model_key {
+    uint64_t code;  /* identity of the kernel's code */
+    uint64_t sizes; /* hash of all sizes, see tutti_model_mix */
+    uint64_t items; /* work-items: what the prior goes by */
+};
+
+static inline void tutti_model_mix(struct tutti_model_key *key, uint64_t value) {
+    key->sizes = (key->sizes ^ value) * 0x9e3779b97f4a7c15u;
+    key->sizes ^= key->sizes >> 29;
+}
+
+struct tutti_model;
+
+/*
+ * The model of the key; made when it is new. Lives as long as the process. NULL when out of
+ * memory, which the other functions accept.
+ */
+struct tutti_model *tutti_model_find(const struct tutti_model_key *key);
+
+/*
+ * Expected time on the device, in µs: the measured one; else another device's, scaled by what
+ * both can do; else a guess from the number of work-items. Never 0.
+ */
+double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device);
+
+/* A run took `time` µs on the device. */
+void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
+                       double time);
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/pool.h"
+
+#include "log.h"
+#include "sched/runtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <time.h>
+
+/* A safety net against a program whose native kernels never end; far above what work needs. */
+#define MOST_THREADS 256
+#define LINGER_SECONDS 5
+
+struct pool {
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t wake;
+    struct tutti_job *first, **last;
+    unsigned queued, waiting, threads, most;
+};
+
+static struct pool workers = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                              .wake = PTHREAD_COND_INITIALIZER,
+                              .last = &workers.first,
+                              .most = MOST_THREADS};
+static struct pool callbacks = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                                .wake = PTHREAD_COND_INITIALIZER,
+                                .last = &callbacks.first,
+                                .most = 1};
+
+static void *serve(void *argument) {
+    struct pool *pool = argument;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        int timed_out = 0;
+        struct timespec deadline;
+        clock_gettime(CLOCK_REALTIME, &deadline);
+        deadline.tv_sec += LINGER_SECONDS;
+        pool->waiting++;
+        while (!pool->first && timed_out != ETIMEDOUT)
+            timed_out = pthread_cond_timedwait(&pool->wake, &pool->lock, &deadline);
+        pool->waiting--;
+        struct tutti_job *job = pool->first;
+        if (!job)
+            break;
+        pool->first = job->next;
+        if (!pool->first)
+            pool->last = &pool->first;
+        pool->queued--;
+        pthread_mutex_unlock(&pool->lock);
+        job->run(job);
+        pthread_mutex_lock(&pool->lock);
+    }
+    pool->threads--;
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+static bool start_thread(struct pool *pool) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for us */
+    int error = pthread_create(&thread, &attributes, serve, pool);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return error == 0;
+}
+
+static void give(struct pool *pool, struct tutti_job *job) {
+    job->next = NULL;
+    pthread_mutex_lock(&pool->lock);
+    /* A thread that is waking up for an earlier job still counts as waiting. */
+    if (pool->queued >= pool->waiting && pool->threads < pool->most) {
+        if (start_thread(pool)) {
+            pool->threads++;
+        } else if (pool->threads == 0) {
+            pthread_mutex_unlock(&pool->lock);
+            tutti_log(WARNING, "no host thread could be started");
+            job->run(job);
+            return;
+        }
+    }
+    *pool->last = job;
+    pool->last = &job->next;
+    pool->queued++;
+    pthread_cond_signal(&pool->wake);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void tutti_pool_run(struct tutti_job *job) { give(&workers, job); }
+
+void tutti_pool_call_back(struct tutti_job *job) { give(&callbacks, job); }

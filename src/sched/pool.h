@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_POOL_H
+#define TUTTI_POOL_H
+
+#include <CL/cl.h>
+
+/*
+ * Host threads for what commands do on the host: transfers, native kernels. The pool grows when
+ * all its threads are busy, so that a job that waits for another one never blocks it; threads
+ * without work for a while end.
+ */
+struct tutti_job {
+    struct tutti_job *next;
+    void (*run)(struct tutti_job *job); /* may free the job */
+};
+
+/* Hands the job to a thread; when none can be started, runs it in the calling thread. */
+void tutti_pool_run(struct tutti_job *job);
+
+/*
+ * The same for the program's callbacks: one thread, so that they run one after the other in the
+ * order in which they were given.
+ */
+void tutti_pool_call_back(struct tutti_job *job);
+
+#endif

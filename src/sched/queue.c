@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/queue.h"
+
+#include "sched/command.h"
+
+#include <stdlib.h>
+
+static void destroy(void *object) {
+    cl_command_queue queue = object;
+    tutti_object_release(queue->fence);
+    tutti_object_release(queue->context);
+    free(queue->property_list);
+    free(queue);
+}
+
+cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_properties properties,
+                                    cl_queue_properties *property_list, size_t property_bytes) {
+    cl_command_queue queue = calloc(1, sizeof(*queue));
+    if (!queue) {
+        free(property_list);
+        return NULL;
+    }
+    tutti_object_init(&queue->object, TUTTI_QUEUE, destroy);
+    queue->context = tutti_object_retain(context);
+    queue->properties = properties;
+    queue->property_list = property_list;
+    queue->property_bytes = property_bytes;
+    return queue;
+}
+
+cl_int tutti_queue_finish(cl_command_queue queue) {
+    pthread_mutex_lock(&queue->context->graph.lock);
+    bool empty = !queue->first;
+    cl_int error = queue->error;
+    queue->error = CL_SUCCESS;
+    pthread_mutex_unlock(&queue->context->graph.lock);
+    if (empty)
+        return error;
+
+    struct tutti_command *marker = tutti_command_create_empty();
+    if (!marker)
+        return CL_OUT_OF_HOST_MEMORY;
+    marker->waits_for_all = true;
+    cl_int result = tutti_command_enqueue(marker, queue, CL_COMMAND_MARKER,
+                                          (struct tutti_wait_list){0, NULL}, true, NULL);
+    if (result != CL_SUCCESS)
+        return result;
+    pthread_mutex_lock(&queue->context->graph.lock);
+    if (error == CL_SUCCESS)
+        error = queue->error;
+    queue->error = CL_SUCCESS;
+    pthread_mutex_unlock(&queue->context->graph.lock);
+    return error;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_QUEUE_H
+#define TUTTI_QUEUE_H
+
+#include "sched/event.h"
+
+struct _cl_command_queue {
+    struct tutti_object object;
+    cl_context context; /* retained */
+    cl_command_queue_properties properties;
+    cl_queue_properties *property_list; /* as given to …WithProperties, the final 0 included */
+    size_t property_bytes;
+    cl_uint size; /* of a device queue; we have none: 0 */
+    /* Guarded by context->graph.lock. */
+    cl_event first, last;  /* commands not yet published, in order; each holds a reference */
+    cl_event undispatched; /* in-order: the last command that is still held; not retained */
+    cl_event fence;        /* later commands wait for it: barrier, native kernel; retained */
+    cl_int error;          /* of a command of this queue since the last clFinish */
+};
+
+static inline bool tutti_queue_in_order(cl_command_queue queue) {
+    return !(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+
+/* NULL when out of memory; takes over `property_list`. */
+cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_properties properties,
+                                    cl_queue_properties *property_list, size_t property_bytes);
+
+/*
+ * Waits for all commands given so far. Returns CL_SUCCESS, or once what a command of the queue
+ * failed with on its own (not through its wait list); CL_OUT_OF_HOST_MEMORY.
+ */
+cl_int tutti_queue_finish(cl_command_queue queue);
+
+#endif

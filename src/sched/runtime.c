@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/runtime.h"
+
+#include "env.h"
+#include "log.h"
+#include "sched/environment.h"
+
+#include <CL/cl_ext.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <starpu_opencl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* StarPU has room for as many platforms; with more it reads past its array (1.3 and 1.4). */
+#define STARPU_PLATFORMS 4
+
+static struct {
+    pthread_mutex_t lock; /* guards the start */
+    atomic_bool started;
+    atomic_bool exiting;
+    atomic_bool forked;
+    cl_int result; /* of the first start */
+    bool tried;
+    struct tutti_real_device *of_worker[STARPU_NMAXWORKERS];
+    struct tutti_real_device *of_node[STARPU_MAXNODES];
+} runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* Pausing: guarded by `pause.lock` but for `busy`, whose changes from and to zero are too. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t idle; /* `busy` reached zero, or the program exits */
+    pthread_cond_t drained;
+    atomic_long busy;
+    bool paused;
+    unsigned long stamp; /* counts the times that `busy` left zero */
+} pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                 .idle = PTHREAD_COND_INITIALIZER,
+                 .drained = PTHREAD_COND_INITIALIZER};
+
+cl_ulong tutti_runtime_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (cl_ulong)now.tv_sec * 1000000000u + (cl_ulong)now.tv_nsec;
+}
+
+bool tutti_runtime_started(void) { return atomic_load(&runtime.started); }
+
+bool tutti_runtime_usable(void) {
+    return atomic_load(&runtime.started) && !atomic_load(&runtime.exiting) &&
+           !atomic_load(&runtime.forked);
+}
+
+struct tutti_real_device *tutti_runtime_device_of_worker(int workerid) {
+    return workerid >= 0 && workerid < STARPU_NMAXWORKERS ? runtime.of_worker[workerid] : NULL;
+}
+
+struct tutti_real_device *tutti_runtime_device_of_node(unsigned node) {
+    return node < STARPU_MAXNODES ? runtime.of_node[node] : NULL;
+}
+
+void tutti_runtime_busy(void) {
+    /* Only the step from zero needs the lock: above zero the workers are awake already. */
+    long busy = atomic_load(&pause_state.busy);
+    while (busy > 0)
+        if (atomic_compare_exchange_weak(&pause_state.busy, &busy, busy + 1))
+            return;
+    pthread_mutex_lock(&pause_state.lock);
+    if (atomic_fetch_add(&pause_state.busy, 1) == 0) {
+        pause_state.stamp++;
+        if (pause_state.paused) {
+            starpu_resume();
+            pause_state.paused = false;
+        }
+    }
+    pthread_mutex_unlock(&pause_state.lock);
+}
+
+void tutti_runtime_idle(void) {
+    long busy = atomic_load(&pause_state.busy);
+    while (busy > 1)
+        if (atomic_compare_exchange_weak(&pause_state.busy, &busy, busy - 1))
+            return;
+    pthread_mutex_lock(&pause_state.lock);
+    if (atomic_fetch_sub(&pause_state.busy, 1) == 1) {
+        pthread_cond_signal(&pause_state.idle);
+        pthread_cond_broadcast(&pause_state.drained);
+    }
+    pthread_mutex_unlock(&pause_state.lock);
+}
+
+static void deadline_in(struct timespec *deadline, long milliseconds) {
+    clock_gettime(CLOCK_REALTIME, deadline);
+    deadline->tv_sec += milliseconds / 1000;
+    deadline->tv_nsec += milliseconds % 1000 * 1000000;
+    if (deadline->tv_nsec >= 1000000000) {
+        deadline->tv_sec++;
+        deadline->tv_nsec -= 1000000000;
+    }
+}
+
+/* Puts the workers to sleep when nothing was in flight for 10 ms. */
+static void *keeper(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&pause_state.lock);
+    for (;;) {
+        while (atomic_load(&pause_state.busy) > 0 || pause_state.paused)
+            pthread_cond_wait(&pause_state.idle, &pause_state.lock);
+        unsigned long stamp = pause_state.stamp;
+        struct timespec deadline;
+        deadline_in(&deadline, 10);
+        while (pause_state.stamp == stamp &&
+               pthread_cond_timedwait(&pause_state.idle, &pause_state.lock, &deadline) != ETIMEDOUT)
+            ;
+        if (pause_state.stamp == stamp && !pause_state.paused) {
+            starpu_pause();
+            pause_state.paused = true;
+        }
+    }
+    return NULL;
+}
+
+/*
+ * Runs before the vendors' exit handlers, since it is registered after them: lets what is in
+ * flight end, within bounds (a command behind a user event never would), and keeps the workers
+ * from touching drivers that are about to be torn down.
+ */
+static void at_exit(void) {
+    if (atomic_load(&runtime.forked))
+        return;
+    struct timespec deadline;
+    deadline_in(&deadline, 5000);
+    pthread_mutex_lock(&pause_state.lock);
+    while (atomic_load(&pause_state.busy) > 0 &&
+           pthread_cond_timedwait(&pause_state.drained, &pause_state.lock, &deadline) != ETIMEDOUT)
+        ;
+    atomic_store(&runtime.exiting, true);
+    if (!pause_state.paused) {
+        starpu_pause();
+        pause_state.paused = true;
+    }
+    pthread_mutex_unlock(&pause_state.lock);
+}
+
+static void in_child(void) { atomic_store(&runtime.forked, true); }
+
+/*
+ * StarPU numbers OpenCL devices in the order in which it finds them: for each platform of the
+ * loader, its devices. This does the same before it, so that only the real devices of our list
+ * get a worker, and notes those that the loader does not show: they are handed over when StarPU
+ * asks our own platform (OCL_ICD_VENDORS=…/libtutti.so).
+ */
+static bool number_devices(const struct tutti_device_list *list, struct tutti_hand_over *hand_over,
+                           unsigned *seen_by_starpu) {
+    cl_platform_id platform[STARPU_PLATFORMS];
+    cl_uint platforms = 0;
+    if (clGetPlatformIDs(STARPU_PLATFORMS, platform, &platforms) != CL_SUCCESS) {
+        tutti_log(ERROR, "the OpenCL loader shows no platform");
+        return false;
+    }
+    if (platforms > STARPU_PLATFORMS) {
+        tutti_log(
+            ERROR,
+            "the loader shows %u platforms and StarPU has room for %d: set OCL_ICD_VENDORS to "
+            "libtutti.so, or to a directory with fewer .icd files",
+            platforms, STARPU_PLATFORMS);
+        return false;
+    }
+    const cl_device_type types =
+        CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_ACCELERATOR | CL_DEVICE_TYPE_CPU;
+    bool elsewhere[TUTTI_MAX_DEVICES] = {false};
+    cl_device_id ids[64];
+    for (cl_uint p = 0; p < platforms; p++) {
+        cl_uint count = 0;
+        if (platform[p] == tutti_platform() ||
+            clGetDeviceIDs(platform[p], types, 64, ids, &count) != CL_SUCCESS)
+            continue;
+        for (cl_uint i = 0; i < count && i < 64; i++)
+            for (unsigned d = 0; d < list->count; d++)
+                if (list->device[d]->id == ids[i])
+                    elsewhere[d] = true;
+    }
+    hand_over->count = 0;
+    for (unsigned d = 0; d < list->count; d++)
+        if (!elsewhere[d])
+            hand_over->id[hand_over->count++] = list->device[d]->id;
+
+    unsigned next = 0;
+    for (unsigned d = 0; d < list->count; d++)
+        list->device[d]->place.devid = -1;
+    for (cl_uint p = 0; p < platforms; p++) {
+        const cl_device_id *found = ids;
+        cl_uint count = 0;
+        if (platform[p] == tutti_platform()) {
+            found = hand_over->id;
+            count = hand_over->count;
+        } else if (clGetDeviceIDs(platform[p], types, 64, ids, &count) != CL_SUCCESS) {
+            continue;
+        }
+        for (cl_uint i = 0; i < count && i < 64; i++, next++)
+            for (unsigned d = 0; d < list->count; d++)
+                if (list->device[d]->id == found[i] && next < STARPU_MAXOPENCLDEVS)
+                    list->device[d]->place.devid = (int)next;
+    }
+    *seen_by_starpu = next < STARPU_MAXOPENCLDEVS ? next : STARPU_MAXOPENCLDEVS;
+    return true;
+}
+
+static bool open_queues(struct tutti_real_device *device) {
+    cl_int error = CL_SUCCESS;
+    const cl_icd_dispatch *driver = device->dispatch;
+    cl_command_queue *queues[] = {&device->place.kernels, &device->place.uploads,
+                                  &device->place.downloads};
+    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
+        *queues[i] = driver->clCreateCommandQueue(device->place.context, device->id,
+                                                  CL_QUEUE_PROFILING_ENABLE, &error);
+        if (error != CL_SUCCESS) {
+            tutti_log(ERROR, "%s: clCreateCommandQueue failed with %d", device->name, error);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* After starpu_init: which worker and memory node each real device got. */
+static unsigned find_places(const struct tutti_device_list *list) {
+    unsigned driven = 0;
+    for (unsigned d = 0; d < list->count; d++) {
+        struct tutti_real_device *device = list->device[d];
+        int devid = device->place.devid;
+        int worker = devid < 0 ? -1 : starpu_worker_get_by_devid(STARPU_OPENCL_WORKER, devid);
+        cl_device_id id = NULL;
+        if (worker >= 0)
+            starpu_opencl_get_device(devid, &id);
+        if (worker < 0 || id != device->id) {
+            tutti_log(WARNING, "%s: StarPU does not drive it", device->name);
+            device->place.devid = -1;
+            continue;
+        }
+        device->place.workerid = worker;
+        device->place.node = starpu_worker_get_memory_node((unsigned)worker);
+        starpu_opencl_get_context(devid, &device->place.context);
+        if (!open_queues(device)) {
+            device->place.devid = -1;
+            continue;
+        }
+        device->place.synchronous = strncmp(device->name, "basic", 5) == 0;
+        runtime.of_worker[worker] = device;
+        runtime.of_node[device->place.node] = device;
+        driven++;
+        tutti_log(INFO, "%s: StarPU's worker %d, memory node %u", device->name, worker,
+                  device->place.node);
+    }
+    return driven;
+}
+
+static int start_starpu(const struct tutti_device_list *list, unsigned seen_by_starpu) {
+    struct starpu_conf conf;
+    starpu_conf_init(&conf);
+    conf.ncpus = 0;
+    conf.ncuda = 0;
+    conf.nopencl = 0;
+    conf.catch_signals = 0;
+    conf.precedence_over_environment_variables = 1;
+    conf.use_explicit_workers_opencl_gpuid = 1;
+    for (unsigned d = 0; d < list->count; d++)
+        if (list->device[d]->place.devid >= 0)
+            conf.workers_opencl_gpuid[conf.nopencl++] = (unsigned)list->device[d]->place.devid;
+    /* StarPU cycles through the array when a driver shows more devices than we named. */
+    for (unsigned i = (unsigned)conf.nopencl; i < seen_by_starpu && conf.nopencl; i++)
+        conf.workers_opencl_gpuid[i] = conf.workers_opencl_gpuid[i % (unsigned)conf.nopencl];
+    if (conf.nopencl == 0)
+        return -ENODEV;
+    const char *policy = tutti_env_string(TUTTI_SCHED);
+    conf.sched_policy_name = policy && *policy ? policy : "dmda";
+
+    /* Workers, and the threads that vendors start from them, never take the program's signals. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int status = starpu_init(&conf);
+    pthread_t thread;
+    if (status == 0 && pthread_create(&thread, NULL, keeper, NULL) == 0)
+        pthread_detach(thread);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return status;
+}
+
+static cl_int start(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    if (list->count == 0)
+        return CL_DEVICE_NOT_AVAILABLE;
+    if (starpu_is_initialized()) {
+        tutti_log(ERROR, "the program uses StarPU itself: Tutti can't");
+        return CL_DEVICE_NOT_AVAILABLE;
+    }
+    struct tutti_hand_over hand_over;
+    unsigned seen = 0;
+    if (!number_devices(list, &hand_over, &seen))
+        return CL_DEVICE_NOT_AVAILABLE;
+
+    struct tutti_environment environment;
+    if (!tutti_environment_enter(&environment))
+        return CL_DEVICE_NOT_AVAILABLE;
+    tutti_devices_hand_over(&hand_over);
+    int status = start_starpu(list, seen);
+    tutti_devices_hand_over(NULL);
+    tutti_environment_leave(&environment);
+    if (status) {
+        tutti_log(ERROR, "starpu_init: %s", strerror(-status));
+        return CL_DEVICE_NOT_AVAILABLE;
+    }
+    if (find_places(list) == 0 || list->device[0]->place.devid < 0) {
+        tutti_log(ERROR, "StarPU drives no real device, or not the lead");
+        return CL_DEVICE_NOT_AVAILABLE;
+    }
+    atomic_store(&runtime.started, true);
+    atexit(at_exit);
+    pthread_atfork(NULL, NULL, in_child);
+    pthread_mutex_lock(&pause_state.lock);
+    pthread_cond_signal(&pause_state.idle);
+    pthread_mutex_unlock(&pause_state.lock);
+    return CL_SUCCESS;
+}
+
+cl_int tutti_runtime_start(void) {
+    if (tutti_runtime_usable())
+        return CL_SUCCESS;
+    if (atomic_load(&runtime.forked) || atomic_load(&runtime.exiting))
+        return CL_DEVICE_NOT_AVAILABLE;
+    pthread_mutex_lock(&runtime.lock);
+    if (!runtime.tried) {
+        runtime.result = start();
+        runtime.tried = true;
+    }
+    cl_int result = runtime.result;
+    pthread_mutex_unlock(&runtime.lock);
+    return result;
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_DEVICE_H
+#define TUTTI_DEVICE_H
+
+#include "object.h"
+
+/* StarPU as Debian builds it drives at most 8 OpenCL devices. */
+#define TUTTI_MAX_DEVICES 8
+
+/* One of the devices behind the virtual one. Read-only once discovered, but for `place`. */
+struct tutti_real_device {
+    unsigned index; /* in the order of TUTTI_DEVICES; 0 is the lead device */
+    cl_device_id id;
+    cl_platform_id platform;
+    const cl_icd_dispatch *dispatch; /* the driver's own: our symbols never capture our calls */
+    char *name;                      /* CL_DEVICE_NAME */
+    char *platform_name;             /* CL_PLATFORM_NAME */
+    char *driver_version;            /* CL_DRIVER_VERSION */
+    char *extensions;                /* CL_DEVICE_EXTENSIONS, spaces around each: " a b " */
+    cl_device_type type;
+    cl_uint version; /* of the device: 120, 200, 300 */
+    cl_uint compute_units;
+    cl_uint clock_mhz; /* 0 where the driver doesn't know */
+    cl_ulong global_mem_size;
+    cl_ulong max_mem_alloc_size;
+    cl_ulong local_mem_size;
+    size_t max_work_group_size;
+    size_t max_work_item_sizes[3];
+    cl_uint mem_base_addr_align; /* bits */
+    cl_uint address_bits;
+    cl_bool image_support;
+    uint64_t identity; /* hash of name, platform and driver version: the same on the next run */
+
+    /* Where StarPU drives it; written once by src/sched/runtime.c while it starts. */
+    struct {
+        int devid;          /* StarPU's OpenCL device number; −1: StarPU does not drive it */
+        int workerid;       /* StarPU's worker */
+        unsigned node;      /* StarPU's memory node */
+        cl_context context; /* StarPU's context of this one device: its memory, programs, queues */
+        cl_command_queue kernels;   /* in order, with profiling; used by the worker's thread only */
+        cl_command_queue uploads;   /* in order, with profiling; any thread */
+        cl_command_queue downloads; /* the same: both directions of the link at once */
+        /*
+         * PoCL's basic devices execute in the thread that enqueues and deadlock when a user event
+         * that one of their commands waits for is completed: their commands are waited for at once.
+         */
+        bool synchronous;
+    } place;
+};
+
+struct tutti_device_list {
+    unsigned count;
+    struct tutti_real_device *device[TUTTI_MAX_DEVICES];
+};
+
+/*
+ * The real devices, found at the first call without the loader and without StarPU: the vendor
+ * directory is read, each other ICD opened and asked. Thread-safe. Never NULL; count may be 0.
+ */
+const struct tutti_device_list *tutti_devices(void);
+
+/* The one platform; always there. */
+cl_platform_id tutti_platform(void);
+
+/* The one device; NULL when there is no real device. */
+cl_device_id tutti_device(void);
+
+/*
+ * True from `tutti_devices_hand_over(list)` until `tutti_devices_hand_over(NULL)`: while StarPU
+ * starts, our clGetDeviceIDs answers these real devices to it instead of the virtual one
+ * (CL_DEVICE_NOT_FOUND when the list is empty). Called by src/sched/runtime.c alone.
+ */
+struct tutti_hand_over {
+    unsigned count;
+    cl_device_id id[TUTTI_MAX_DEVICES];
+};
+void tutti_devices_hand_over(const struct tutti_hand_over *list);
+
+/*
+ * Limits of the virtual device that argument checks need; those of clGetDeviceInfo.
+ */
+struct tutti_limits {
+    size_t max_work_group_size;
+    size_t max_work_item_sizes[3];
+    cl_ulong max_mem_alloc_size;
+    cl_ulong global_mem_size;
+    cl_uint mem_base_addr_align; /* bits: the maximum over the real devices */
+    cl_bool image_support;
+    cl_uint version; /* 120 or 300 */
+};
+const struct tutti_limits *tutti_device_limits(void);
+
+#endif

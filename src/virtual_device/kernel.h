@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_KERNEL_H
+#define TUTTI_KERNEL_H
+
+#include "object.h"
+#include "virtual_device/device.h"
+
+#include <pthread.h>
+
+enum tutti_argument_kind {
+    TUTTI_ARGUMENT_VALUE,   /* bytes, passed as they are */
+    TUTTI_ARGUMENT_LOCAL,   /* a size, no bytes */
+    TUTTI_ARGUMENT_BUFFER,  /* __global or __constant pointer: a cl_mem or NULL */
+    TUTTI_ARGUMENT_IMAGE,   /* a cl_mem that is an image */
+    TUTTI_ARGUMENT_SAMPLER, /* a cl_sampler */
+};
+
+/* What is known of one argument before it is set (clGetKernelArgInfo, 5.7.4). */
+struct tutti_argument_info {
+    enum tutti_argument_kind kind;
+    bool reads_only;  /* const or __constant pointer, read_only image: the kernel can't write it */
+    bool writes_only; /* write_only image */
+    cl_kernel_arg_address_qualifier address;
+    cl_kernel_arg_access_qualifier access;
+    cl_kernel_arg_type_qualifier type_qualifier;
+    char *type_name;
+    char *name;
+};
+
+/* One argument as it was set. */
+struct tutti_argument {
+    bool set;
+    size_t size;        /* as given to clSetKernelArg */
+    void *value;        /* owned copy of the bytes; NULL for local memory */
+    cl_mem mem;         /* BUFFER, IMAGE: retained (tutti_object_retain), may be NULL */
+    cl_sampler sampler; /* SAMPLER: retained */
+};
+
+/* A set of arguments, copied at enqueue (clEnqueueNDRangeKernel takes the values of that time). */
+struct tutti_arguments {
+    unsigned count;
+    struct tutti_argument argument[];
+};
+
+struct _cl_kernel {
+    struct tutti_object object;
+    cl_program program; /* retained */
+    char *name;
+    unsigned argument_count;
+    struct tutti_argument_info *info; /* [argument_count] */
+    bool prints;                      /* its program uses printf: its launches keep their order */
+    pthread_mutex_t lock;             /* guards `arguments` and `checker` */
+    struct tutti_arguments *arguments;
+    cl_kernel checker; /* the lead's kernel, for checking sizes of values; never launched */
+    /*
+     * The real kernels, NULL where the program or the kernel isn't there. Arguments are set on
+     * them and they are launched by the one StarPU worker of that device only.
+     */
+    cl_kernel real[TUTTI_MAX_DEVICES];
+};
+
+/*
+ * Copies the arguments; mem objects and samplers are retained by the copy.
+ * Returns CL_INVALID_KERNEL_ARGS when one is not set, CL_OUT_OF_HOST_MEMORY.
+ */
+cl_int tutti_kernel_copy_arguments(cl_kernel kernel, struct tutti_arguments **copy);
+void tutti_arguments_free(struct tutti_arguments *arguments);
+
+/* Bit d is set when real device d has the kernel. */
+unsigned tutti_kernel_devices(cl_kernel kernel);
+
+/*
+ * Identity of the code for performance models: program source or binary, options, kernel name.
+ * The same on the next run.
+ */
+uint64_t tutti_kernel_identity(cl_kernel kernel);
+
+#endif
