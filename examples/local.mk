@@ -35,6 +35,6 @@ examples_matmul_matmul_CPPFLAGS = $(EXAMPLE_CPPFLAGS) -Iexamples/matmul
 examples_matmul_matmul_LDADD = $(EXAMPLE_LIBS)
 examples_matmul_matmul_SOURCES = examples/matmul/matmul.c
 nodist_examples_matmul_matmul_SOURCES = examples/matmul/matmul_cl.inc
-BUILT_SOURCES += examples/matmul/matmul_cl.inc
+$(examples_matmul_matmul_OBJECTS): examples/matmul/matmul_cl.inc
 CLEANFILES += examples/matmul/matmul_cl.inc
 EXTRA_DIST += examples/matmul/matmul.cl examples/matmul/README.md
