@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include "virtual_device/build.h"
+
+#include "log.h"
+#include "virtual_device/build_device.h"
+#include "virtual_device/source.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Compilers recurse deeply; a program may have set a small default for its own threads. */
+#define STACK_SIZE ((size_t)8 << 20)
+
+static struct {
+    pthread_mutex_t lock; /* guards `running` */
+    pthread_cond_t none;
+    unsigned running;
+} background = {.lock = PTHREAD_MUTEX_INITIALIZER, .none = PTHREAD_COND_INITIALIZER};
+
+static bool start_thread(void *(*function)(void *), void *argument, pthread_t *thread) {
+    pthread_attr_t attributes;
+    sigset_t blocked, before;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    if (!thread)
+        pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    /* The program's signals are for the program's threads; faults stay with whoever makes them. */
+    sigfillset(&blocked);
+    sigdelset(&blocked, SIGSEGV);
+    sigdelset(&blocked, SIGBUS);
+    sigdelset(&blocked, SIGFPE);
+    sigdelset(&blocked, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    pthread_t ignored;
+    int error = pthread_create(thread ? thread : &ignored, &attributes, function, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return error == 0;
+}
+
+static void build_free(struct tutti_build_job *job) {
+    const struct tutti_device_list *devices = tutti_devices();
+    for (unsigned d = 0; d < devices->count; d++) {
+        const cl_icd_dispatch *dispatch = devices->device[d]->dispatch;
+        struct tutti_build_part *part = &job->part[d];
+        for (cl_uint i = 0; part->inputs && i < job->input_count; i++)
+            if (part->inputs[i])
+                dispatch->clReleaseProgram(part->inputs[i]);
+        if (part->real)
+            dispatch->clReleaseProgram(part->real);
+        free(part->inputs);
+        free(part->log);
+    }
+    for (cl_uint i = 0; job->inputs && i < job->input_count; i++)
+        tutti_object_release(job->inputs[i]);
+    for (cl_uint i = 0; job->names && i < job->input_count; i++)
+        free(job->names[i]);
+    tutti_signatures_clear(&job->hints);
+    tutti_object_release(job->program);
+    free(job->inputs);
+    free(job->names);
+    free(job->options);
+    free(job);
+}
+
+static struct tutti_build_job *build_copy(const struct tutti_build_request *request) {
+    struct tutti_build_job *job = calloc(1, sizeof(*job));
+    if (!job)
+        return NULL;
+    cl_uint count = request->input_count;
+    job->operation = request->operation;
+    job->program = tutti_object_retain(request->program);
+    job->notify = request->notify;
+    job->user_data = request->user_data;
+    job->options = request->options ? strdup(request->options) : NULL;
+    job->input_count = count;
+    job->inputs = count ? calloc(count, sizeof(*job->inputs)) : NULL;
+    job->names = count && request->names ? calloc(count, sizeof(*job->names)) : NULL;
+    bool done = (!request->options || job->options) && (!count || job->inputs) &&
+                (!count || !request->names || job->names);
+    for (cl_uint i = 0; done && i < count; i++) {
+        job->inputs[i] = tutti_object_retain(request->inputs[i]);
+        if (job->names) {
+            job->names[i] = strdup(request->names[i]);
+            done = job->names[i] != NULL;
+        }
+    }
+    if (!done) {
+        build_free(job);
+        return NULL;
+    }
+    return job;
+}
+
+/* Copies what a link needs of its inputs, so that they may be built anew meanwhile. */
+static cl_int take_inputs(struct tutti_build_job *job) {
+    const struct tutti_device_list *devices = tutti_devices();
+    if (job->operation != TUTTI_LINK)
+        return CL_SUCCESS;
+    for (unsigned d = 0; d < devices->count; d++) {
+        job->part[d].inputs = calloc(job->input_count, sizeof(cl_program));
+        if (!job->part[d].inputs)
+            return CL_OUT_OF_HOST_MEMORY;
+    }
+    for (cl_uint i = 0; i < job->input_count; i++) {
+        cl_program input = job->inputs[i];
+        pthread_mutex_lock(&input->lock);
+        bool usable = input->status != CL_BUILD_IN_PROGRESS &&
+                      (input->type == CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT ||
+                       input->type == CL_PROGRAM_BINARY_TYPE_LIBRARY);
+        for (unsigned d = 0; usable && d < devices->count; d++) {
+            cl_program real = input->real[d];
+            if (real && devices->device[d]->dispatch->clRetainProgram(real) == CL_SUCCESS)
+                job->part[d].inputs[i] = real;
+        }
+        job->prints = job->prints || input->prints;
+        job->identity = tutti_hash(job->identity, &input->identity, sizeof(input->identity));
+        pthread_mutex_unlock(&input->lock);
+        if (!usable)
+            return CL_INVALID_OPERATION;
+        if (!tutti_program_hints(input, &job->hints))
+            return CL_OUT_OF_HOST_MEMORY;
+    }
+    return CL_SUCCESS;
+}
+
+/* What the code is, for its identity, and whether it prints. */
+static void describe(struct tutti_build_job *job) {
+    cl_program program = job->program;
+    uint64_t hash = job->identity;
+    if (program->origin == TUTTI_PROGRAM_SOURCE) {
+        hash = tutti_hash_string(hash, program->source);
+        job->prints = tutti_source_prints(program->source);
+        for (cl_uint i = 0; i < job->input_count; i++) {
+            hash = tutti_hash_string(hash, job->inputs[i]->source);
+            job->prints = job->prints || tutti_source_prints(job->inputs[i]->source);
+        }
+    } else if (program->origin == TUTTI_PROGRAM_IL) {
+        hash = tutti_hash(hash, program->il, program->il_size);
+        job->prints = program->prints;
+    } else if (program->origin == TUTTI_PROGRAM_BINARY) {
+        job->identity = program->loaded->identity;
+        job->prints = program->loaded->prints;
+        return;
+    }
+    job->identity = tutti_hash_string(hash, job->options ? job->options : "");
+    job->prints = job->prints || (job->options && strstr(job->options, "printf"));
+}
+
+/* Checks and marks the program; see tutti_build. */
+static cl_int begin(cl_program program) {
+    cl_int error = CL_SUCCESS;
+    pthread_mutex_lock(&program->lock);
+    if (program->status == CL_BUILD_IN_PROGRESS)
+        error = CL_INVALID_OPERATION;
+    /* A released kernel that commands in flight still hold is no longer attached. */
+    for (struct tutti_kernel_link *link = program->kernels; link; link = link->next)
+        if (TUTTI_IS_KERNEL(link->kernel))
+            error = CL_INVALID_OPERATION;
+    if (error == CL_SUCCESS)
+        program->status = CL_BUILD_IN_PROGRESS;
+    pthread_mutex_unlock(&program->lock);
+    return error;
+}
+
+/* Gives the program what was built. */
+static void install(struct tutti_build_job *job, const struct tutti_real_device *lead) {
+    const struct tutti_device_list *devices = tutti_devices();
+    cl_program program = job->program;
+    struct tutti_build_part *won = &job->part[lead->index];
+    char *log = tutti_build_log(job, lead);
+    cl_program_binary_type type =
+        won->error == CL_SUCCESS ? tutti_build_type(job, lead) : CL_PROGRAM_BINARY_TYPE_NONE;
+
+    pthread_mutex_lock(&program->lock);
+    for (unsigned d = 0; d < devices->count; d++) {
+        cl_program old = program->real[d];
+        program->real[d] = won->error == CL_SUCCESS ? job->part[d].real : NULL;
+        job->part[d].real = won->error == CL_SUCCESS ? old : job->part[d].real;
+        if (won->error != CL_SUCCESS && old)
+            devices->device[d]->dispatch->clReleaseProgram(old);
+    }
+    free(program->options);
+    free(program->log);
+    program->options = job->options;
+    program->log = log;
+    job->options = NULL;
+    program->type = type;
+    program->prints = job->prints;
+    program->identity = job->identity;
+    if (program->origin != TUTTI_PROGRAM_BINARY) {
+        tutti_signatures_clear(&program->signatures);
+        tutti_binary_free(program->binary);
+        program->binary = NULL;
+    }
+    if (program->origin == TUTTI_PROGRAM_LINKED) {
+        program->hints = job->hints;
+        job->hints = (struct tutti_signatures){0};
+    }
+    program->status = won->error == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
+    pthread_mutex_unlock(&program->lock);
+}
+
+struct part_thread {
+    struct tutti_build_job *job;
+    const struct tutti_real_device *device;
+    pthread_t thread;
+    bool started;
+};
+
+static void *part_main(void *argument) {
+    struct part_thread *part = argument;
+    tutti_build_part_run(part->job, part->device);
+    return NULL;
+}
+
+/* Does the work; returns the lead's error. */
+static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *lead) {
+    const struct tutti_device_list *devices = tutti_devices();
+    struct part_thread part[TUTTI_MAX_DEVICES];
+    for (unsigned d = 0; d < devices->count; d++) {
+        const struct tutti_real_device *device = devices->device[d];
+        part[d] = (struct part_thread){.job = job, .device = device};
+        if (device != lead && tutti_build_part_wanted(job, device, lead))
+            part[d].started = start_thread(part_main, &part[d], &part[d].thread);
+    }
+    tutti_build_part_run(job, lead);
+    for (unsigned d = 0; d < devices->count; d++) {
+        if (part[d].started)
+            pthread_join(part[d].thread, NULL);
+        else if (job->part[d].wanted && devices->device[d] != lead)
+            tutti_build_part_run(job, devices->device[d]);
+        if (job->part[d].wanted && job->part[d].error != CL_SUCCESS)
+            tutti_log(INFO, "program %p: not on %s: its build failed (%d)", (void *)job->program,
+                      devices->device[d]->name, job->part[d].error);
+    }
+    cl_int error = job->part[lead->index].error;
+    install(job, lead);
+    return error;
+}
+
+static void background_end(void) {
+    pthread_mutex_lock(&background.lock);
+    if (--background.running == 0)
+        pthread_cond_broadcast(&background.none);
+    pthread_mutex_unlock(&background.lock);
+}
+
+static void *background_main(void *argument) {
+    struct tutti_build_job *job = argument;
+    cl_program program = tutti_object_retain(job->program);
+    void(CL_CALLBACK * notify)(cl_program, void *) = job->notify;
+    void *user_data = job->user_data;
+    run(job, tutti_program_lead());
+    build_free(job);
+    /* Who waits for builds must not wait for what the program does in its callback. */
+    background_end();
+    notify(program, user_data);
+    tutti_object_release(program);
+    return NULL;
+}
+
+/* False when there is no thread for it. */
+static bool run_in_background(struct tutti_build_job *job) {
+    pthread_mutex_lock(&background.lock);
+    background.running++;
+    pthread_mutex_unlock(&background.lock);
+    if (start_thread(background_main, job, NULL))
+        return true;
+    background_end();
+    return false;
+}
+
+void tutti_build_wait_all(void) {
+    pthread_mutex_lock(&background.lock);
+    while (background.running)
+        pthread_cond_wait(&background.none, &background.lock);
+    pthread_mutex_unlock(&background.lock);
+}
+
+cl_int tutti_build(const struct tutti_build_request *request) {
+    const struct tutti_real_device *lead = tutti_program_lead();
+    if (!lead)
+        return CL_OUT_OF_RESOURCES;
+    struct tutti_build_job *job = build_copy(request);
+    if (!job)
+        return CL_OUT_OF_HOST_MEMORY;
+    job->identity = TUTTI_HASH_START;
+    cl_int error = take_inputs(job);
+    if (error == CL_SUCCESS)
+        error = begin(job->program);
+    if (error != CL_SUCCESS) {
+        build_free(job);
+        return error;
+    }
+    describe(job);
+    if (job->notify && run_in_background(job))
+        return CL_SUCCESS;
+    error = run(job, lead);
+    if (job->notify) {
+        job->notify(job->program, job->user_data);
+        error = CL_SUCCESS;
+    }
+    build_free(job);
+    return error;
+}

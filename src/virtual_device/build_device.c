@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include "virtual_device/build_device.h"
+
+#include "log.h"
+#include "virtual_device/source.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char argument_option[] = "-cl-kernel-arg-info";
+
+static bool differs(const struct tutti_build_job *job, const struct tutti_real_device *device,
+                    const struct tutti_real_device *lead, char *name, size_t name_size) {
+    if (job->program->origin != TUTTI_PROGRAM_SOURCE)
+        return false;
+    if (tutti_source_differs(job->program->source, job->options, lead, device, name, name_size))
+        return true;
+    for (cl_uint i = 0; i < job->input_count; i++)
+        if (tutti_source_differs(job->inputs[i]->source, job->options, lead, device, name,
+                                 name_size))
+            return true;
+    return false;
+}
+
+bool tutti_build_part_wanted(struct tutti_build_job *job, const struct tutti_real_device *device,
+                             const struct tutti_real_device *lead) {
+    struct tutti_build_part *part = &job->part[device->index];
+    char name[64];
+    part->wanted = false;
+    if (!tutti_device_is_driven(device))
+        return false;
+    for (cl_uint i = 0; part->inputs && i < job->input_count; i++)
+        if (!part->inputs[i]) {
+            tutti_log(INFO, "program %p: not on %s: one of its parts is not there",
+                      (void *)job->program, device->name);
+            return false;
+        }
+    if (job->program->origin == TUTTI_PROGRAM_BINARY &&
+        !tutti_binary_find(job->program->loaded, device))
+        return false;
+    if (differs(job, device, lead, name, sizeof(name))) {
+        tutti_log(INFO, "program %p: not on %s: its source tests %s", (void *)job->program,
+                  device->name, name);
+        return false;
+    }
+    part->wanted = true;
+    return true;
+}
+
+static bool is_options_error(cl_int error) {
+    return error == CL_INVALID_BUILD_OPTIONS || error == CL_INVALID_COMPILER_OPTIONS ||
+           error == CL_INVALID_LINKER_OPTIONS;
+}
+
+/* Leaves the errors that the specification has; others become the operation's failure. */
+static cl_int allowed_error(enum tutti_build_operation operation, cl_int error) {
+    static const cl_int options[] = {CL_INVALID_BUILD_OPTIONS, CL_INVALID_COMPILER_OPTIONS,
+                                     CL_INVALID_LINKER_OPTIONS};
+    static const cl_int failure[] = {CL_BUILD_PROGRAM_FAILURE, CL_COMPILE_PROGRAM_FAILURE,
+                                     CL_LINK_PROGRAM_FAILURE};
+    switch (error) {
+    case CL_SUCCESS:
+    case CL_OUT_OF_RESOURCES:
+    case CL_OUT_OF_HOST_MEMORY:
+    case CL_COMPILER_NOT_AVAILABLE:
+    case CL_LINKER_NOT_AVAILABLE:
+    case CL_INVALID_OPERATION:
+    case CL_INVALID_BINARY:
+        return error;
+    default:
+        return is_options_error(error) ? options[operation] : failure[operation];
+    }
+}
+
+static cl_int call(const struct tutti_build_job *job, const struct tutti_real_device *device,
+                   cl_program real, const char *options, const cl_program *headers) {
+    const cl_icd_dispatch *dispatch = device->dispatch;
+    if (job->operation == TUTTI_BUILD)
+        return dispatch->clBuildProgram
+                   ? dispatch->clBuildProgram(real, 1, &device->id, options, NULL, NULL)
+                   : CL_COMPILER_NOT_AVAILABLE;
+    return dispatch->clCompileProgram
+               ? dispatch->clCompileProgram(real, 1, &device->id, options, job->input_count,
+                                            headers, (const char **)job->names, NULL, NULL)
+               : CL_COMPILER_NOT_AVAILABLE;
+}
+
+/* Builds or compiles so that the real kernels tell their arguments. */
+static cl_int call_informed(const struct tutti_build_job *job,
+                            const struct tutti_real_device *device, cl_program real,
+                            const cl_program *headers) {
+    /* Of a binary the options say only that they are those of its build. */
+    if (job->program->origin == TUTTI_PROGRAM_BINARY ||
+        (job->options && strstr(job->options, argument_option)))
+        return call(job, device, real, job->options, headers);
+    const char *given = job->options ? job->options : "";
+    size_t size = sizeof(argument_option) + 1 + strlen(given);
+    char *options = malloc(size);
+    if (!options)
+        return CL_OUT_OF_HOST_MEMORY;
+    snprintf(options, size, "%s %s", argument_option, given);
+    cl_int error = call(job, device, real, options, headers);
+    free(options);
+    return is_options_error(error) ? call(job, device, real, job->options, headers) : error;
+}
+
+static cl_int compile(struct tutti_build_job *job, const struct tutti_real_device *device,
+                      struct tutti_build_part *part) {
+    cl_int error = CL_SUCCESS;
+    cl_program *headers = NULL;
+    part->real = tutti_program_make_real(job->program, device, &error);
+    if (!part->real)
+        return error;
+    if (job->input_count) {
+        headers = calloc(job->input_count, sizeof(*headers));
+        if (!headers)
+            return CL_OUT_OF_HOST_MEMORY;
+    }
+    for (cl_uint i = 0; error == CL_SUCCESS && i < job->input_count; i++)
+        headers[i] = tutti_program_make_real(job->inputs[i], device, &error);
+    if (error == CL_SUCCESS)
+        error = call_informed(job, device, part->real, headers);
+    for (cl_uint i = 0; headers && i < job->input_count; i++)
+        if (headers[i])
+            device->dispatch->clReleaseProgram(headers[i]);
+    free(headers);
+    return error;
+}
+
+static cl_int link_inputs(struct tutti_build_job *job, const struct tutti_real_device *device,
+                          struct tutti_build_part *part) {
+    cl_int error = CL_LINK_PROGRAM_FAILURE;
+    if (!device->dispatch->clLinkProgram)
+        return CL_LINKER_NOT_AVAILABLE;
+    for (cl_uint i = 0; i < job->input_count; i++)
+        if (!part->inputs[i])
+            return CL_INVALID_OPERATION;
+    part->real =
+        device->dispatch->clLinkProgram(device->place.context, 1, &device->id, job->options,
+                                        job->input_count, part->inputs, NULL, NULL, &error);
+    return part->real || error != CL_SUCCESS ? error : CL_LINK_PROGRAM_FAILURE;
+}
+
+static char *read_log(cl_program real, const struct tutti_real_device *device) {
+    size_t size = 0;
+    if (device->dispatch->clGetProgramBuildInfo(real, device->id, CL_PROGRAM_BUILD_LOG, 0, NULL,
+                                                &size) != CL_SUCCESS ||
+        !size)
+        return NULL;
+    char *log = calloc(1, size + 1);
+    if (log && device->dispatch->clGetProgramBuildInfo(real, device->id, CL_PROGRAM_BUILD_LOG, size,
+                                                       log, NULL) != CL_SUCCESS) {
+        free(log);
+        log = NULL;
+    }
+    return log;
+}
+
+void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device) {
+    struct tutti_build_part *part = &job->part[device->index];
+    part->wanted = true;
+    cl_int error =
+        job->operation == TUTTI_LINK ? link_inputs(job, device, part) : compile(job, device, part);
+    part->error = allowed_error(job->operation, error);
+    if (part->real)
+        part->log = read_log(part->real, device);
+    if (part->real && part->error != CL_SUCCESS) {
+        device->dispatch->clReleaseProgram(part->real);
+        part->real = NULL;
+    }
+}
+
+/* Does the log of device d say what no log before it does? */
+static bool says_more(const struct tutti_build_job *job, unsigned d, unsigned lead) {
+    const struct tutti_device_list *devices = tutti_devices();
+    const struct tutti_build_part *part = &job->part[d];
+    if (d == lead || !part->wanted || !part->log || part->log[strspn(part->log, " \t\r\n")] == '\0')
+        return false;
+    for (unsigned k = 0; k < devices->count; k++) {
+        if (k != lead && k >= d)
+            continue;
+        /* The same driver says the same, but for the names of its temporary files. */
+        bool same_driver = devices->device[k]->identity == devices->device[d]->identity &&
+                           job->part[k].error == part->error;
+        bool same_log = job->part[k].log && strcmp(job->part[k].log, part->log) == 0;
+        if (job->part[k].wanted && (same_driver || same_log))
+            return false;
+    }
+    return true;
+}
+
+char *tutti_build_log(const struct tutti_build_job *job, const struct tutti_real_device *lead) {
+    const struct tutti_device_list *devices = tutti_devices();
+    const char *first = job->part[lead->index].log;
+    size_t size = strlen(first ? first : "") + 1;
+    for (unsigned d = 0; d < devices->count; d++)
+        if (says_more(job, d, lead->index))
+            size += strlen(job->part[d].log) + strlen(devices->device[d]->name) + 4;
+    char *log = malloc(size);
+    if (!log)
+        return NULL;
+    size_t end = (size_t)snprintf(log, size, "%s", first ? first : "");
+    for (unsigned d = 0; d < devices->count; d++)
+        if (says_more(job, d, lead->index))
+            end += (size_t)snprintf(log + end, size - end, "%s%s:\n%s",
+                                    end && log[end - 1] != '\n' ? "\n" : "",
+                                    devices->device[d]->name, job->part[d].log);
+    return log;
+}
+
+cl_program_binary_type tutti_build_type(const struct tutti_build_job *job,
+                                        const struct tutti_real_device *lead) {
+    cl_program_binary_type type = CL_PROGRAM_BINARY_TYPE_NONE;
+    cl_program real = job->part[lead->index].real;
+    if (lead->dispatch->clGetProgramBuildInfo(real, lead->id, CL_PROGRAM_BINARY_TYPE, sizeof(type),
+                                              &type, NULL) == CL_SUCCESS &&
+        type != CL_PROGRAM_BINARY_TYPE_NONE)
+        return type;
+    if (job->operation == TUTTI_COMPILE)
+        return CL_PROGRAM_BINARY_TYPE_COMPILED_OBJECT;
+    if (job->operation == TUTTI_LINK && job->options && strstr(job->options, "-create-library"))
+        return CL_PROGRAM_BINARY_TYPE_LIBRARY;
+    return CL_PROGRAM_BINARY_TYPE_EXECUTABLE;
+}

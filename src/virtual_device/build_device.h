@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_BUILD_DEVICE_H
+#define TUTTI_BUILD_DEVICE_H
+
+#include "virtual_device/build.h"
+
+/* A build on one real device. */
+struct tutti_build_part {
+    bool wanted;
+    cl_program *inputs; /* LINK: the real programs, NULL where one isn't there; retained */
+    cl_program real;    /* the outcome, retained; NULL after an error */
+    cl_int error;
+    char *log; /* NULL when there is none */
+};
+
+/* A request, with everything that outlives the call copied or retained. */
+struct tutti_build_job {
+    enum tutti_build_operation operation;
+    cl_program program;
+    char *options;
+    cl_uint input_count;
+    cl_program *inputs;
+    char **names;
+    void(CL_CALLBACK *notify)(cl_program, void *);
+    void *user_data;
+    bool prints;
+    uint64_t identity;
+    struct tutti_signatures hints; /* LINK: those of the inputs */
+    struct tutti_build_part part[TUTTI_MAX_DEVICES];
+};
+
+/* Is the device to build it? Says in the log why not; remembers the answer in the part. */
+bool tutti_build_part_wanted(struct tutti_build_job *job, const struct tutti_real_device *device,
+                             const struct tutti_real_device *lead);
+
+/* Builds; fills the part of that device, and touches nothing else of the job. */
+void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device);
+
+/* The lead's log, then those of other devices that say something else (free); NULL: no memory. */
+char *tutti_build_log(const struct tutti_build_job *job, const struct tutti_real_device *lead);
+
+/* What the lead's build made. */
+cl_program_binary_type tutti_build_type(const struct tutti_build_job *job,
+                                        const struct tutti_real_device *lead);
+
+#endif
