@@ -38,3 +38,20 @@ nodist_examples_matmul_matmul_SOURCES = examples/matmul/matmul_cl.inc
 $(examples_matmul_matmul_OBJECTS): examples/matmul/matmul_cl.inc
 CLEANFILES += examples/matmul/matmul_cl.inc
 EXTRA_DIST += examples/matmul/matmul.cl examples/matmul/README.md
+
+# The host repeats the kernel's operations one by one to check it.
+noinst_PROGRAMS += examples/mandelbrot/mandelbrot
+examples_mandelbrot_mandelbrot_CPPFLAGS = $(EXAMPLE_CPPFLAGS) -Iexamples/mandelbrot
+examples_mandelbrot_mandelbrot_CFLAGS = $(AM_CFLAGS) -ffp-contract=off
+examples_mandelbrot_mandelbrot_LDADD = $(EXAMPLE_LIBS)
+examples_mandelbrot_mandelbrot_SOURCES = \
+	examples/mandelbrot/mandelbrot.c \
+	examples/mandelbrot/view.c \
+	examples/mandelbrot/view.h
+nodist_examples_mandelbrot_mandelbrot_SOURCES = examples/mandelbrot/mandelbrot_cl.inc
+$(examples_mandelbrot_mandelbrot_OBJECTS): examples/mandelbrot/mandelbrot_cl.inc
+CLEANFILES += examples/mandelbrot/mandelbrot_cl.inc
+EXTRA_DIST += \
+	examples/mandelbrot/README.md \
+	examples/mandelbrot/mandelbrot.cl \
+	examples/mandelbrot/mandelbrot.png
