@@ -176,7 +176,8 @@ int test_main_bare(int argc, char **argv, const TTest *const *tests, size_t coun
 
 bool test_platform_is(const char *part)
 {
-    return strstr(platform_name, part) != NULL;
+    /* With this set nothing is skipped, to see whether a reason still holds. */
+    return !getenv("TUTTI_TEST_ASK_ALL") && strstr(platform_name, part) != NULL;
 }
 
 void test_skip(const char *reason)
