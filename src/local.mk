@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: MIT
 libtutti_la_SOURCES += \
 	src/context.h \
+	src/env.c src/env.def src/env.h \
+	src/log.c src/log.h \
 	src/object.c src/object.h \
 	src/api/buffer.c \
 	src/api/check.c src/api/check.h \
 	src/api/context.c \
+	src/api/device.c \
 	src/api/enqueue_buffer.c \
 	src/api/enqueue_kernel.c \
 	src/api/enqueue_map.c \
 	src/api/event.c \
+	src/api/kernel.c \
+	src/api/kernel_info.c \
+	src/api/platform.c \
+	src/api/program.c \
+	src/api/program_build.c \
 	src/api/queue.c \
+	src/api/unsupported.c \
 	src/memory/access.c src/memory/access.h \
 	src/memory/acquisition.c src/memory/acquisition.h \
 	src/memory/coherence.c src/memory/coherence.h \
@@ -30,5 +39,19 @@ libtutti_la_SOURCES += \
 	src/sched/runtime.c src/sched/runtime.h \
 	src/sched/statistics.c src/sched/statistics.h \
 	src/sched/transfer_command.c src/sched/transfer_command.h \
+	src/virtual_device/argument_info.c src/virtual_device/argument_info.h \
+	src/virtual_device/binary.c src/virtual_device/binary.h \
+	src/virtual_device/build.c src/virtual_device/build.h \
+	src/virtual_device/build_device.c src/virtual_device/build_device.h \
 	src/virtual_device/device.h \
-	src/virtual_device/kernel.h
+	src/virtual_device/device_info.c src/virtual_device/device_info.h \
+	src/virtual_device/discovery.c \
+	src/virtual_device/driver.c src/virtual_device/driver.h \
+	src/virtual_device/kernel.c src/virtual_device/kernel.h \
+	src/virtual_device/kernel_arguments.c src/virtual_device/kernel_create.h \
+	src/virtual_device/program.c src/virtual_device/program.h \
+	src/virtual_device/program_info.c \
+	src/virtual_device/selection.c src/virtual_device/selection.h \
+	src/virtual_device/signature.c \
+	src/virtual_device/source.c src/virtual_device/source.h \
+	src/virtual_device/vendor.c src/virtual_device/vendor.h

@@ -19,7 +19,7 @@
 
 static struct {
     pthread_mutex_t lock; /* guards the start */
-    atomic_bool started;
+    atomic_bool started, starting;
     atomic_bool exiting;
     atomic_bool forked;
     cl_int result; /* of the first start */
@@ -47,6 +47,8 @@ cl_ulong tutti_runtime_now(void) {
 }
 
 bool tutti_runtime_started(void) { return atomic_load(&runtime.started); }
+
+bool tutti_runtime_starting(void) { return atomic_load(&runtime.starting); }
 
 bool tutti_runtime_usable(void) {
     return atomic_load(&runtime.started) && !atomic_load(&runtime.exiting) &&
@@ -304,9 +306,11 @@ static cl_int start(void) {
     struct tutti_environment environment;
     if (!tutti_environment_enter(&environment))
         return CL_DEVICE_NOT_AVAILABLE;
+    atomic_store(&runtime.starting, true);
     tutti_devices_hand_over(&hand_over);
     int status = start_starpu(list, seen);
     tutti_devices_hand_over(NULL);
+    atomic_store(&runtime.starting, false);
     tutti_environment_leave(&environment);
     if (status) {
         tutti_log(ERROR, "starpu_init: %s", strerror(-status));

@@ -18,8 +18,9 @@
  */
 cl_int tutti_runtime_start(void);
 
-/* Did Tutti start StarPU in this process? */
+/* Did Tutti start StarPU in this process, or is it starting it now? */
 bool tutti_runtime_started(void);
+bool tutti_runtime_starting(void);
 
 /*
  * May commands still be given to StarPU? False in a child of fork and once the program exits.

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Entry points of optional parts that the virtual device does not have, as it says in its queries.
+ * Each refuses with what its specification names for such a device.
+ */
+#include "entry_points.h"
+#include "object.h"
+
+/* Arguments go unused here by design. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+
+static void *no_object(cl_int *errcode_ret, cl_int error) {
+    if (errcode_ret)
+        *errcode_ret = error;
+    return NULL;
+}
+
+/* Every function that makes an object from a context. */
+#define NO_OBJECT(type, name, ...)                                                                 \
+    CL_API_ENTRY type CL_API_CALL tutti_##name(cl_context context, __VA_ARGS__,                    \
+                                               cl_int *errcode_ret) {                              \
+        return no_object(errcode_ret,                                                              \
+                         TUTTI_IS_CONTEXT(context) ? CL_INVALID_OPERATION : CL_INVALID_CONTEXT);   \
+    }
+
+/* Every function that enqueues a command. */
+#define NO_COMMAND(name, ...)                                                                      \
+    CL_API_ENTRY cl_int CL_API_CALL tutti_##name(cl_command_queue queue, __VA_ARGS__) {            \
+        return TUTTI_IS_QUEUE(queue) ? CL_INVALID_OPERATION : CL_INVALID_COMMAND_QUEUE;            \
+    }
+
+#define WAIT_LIST cl_uint num_events, const cl_event *event_wait_list, cl_event *event
+
+cl_int CL_API_CALL tutti_refuse(void) { return CL_INVALID_OPERATION; }
+
+/* Images: CL_DEVICE_IMAGE_SUPPORT is CL_FALSE (OpenCL 1.2, 5.3). */
+NO_OBJECT(cl_mem, clCreateImage, cl_mem_flags flags, const cl_image_format *format,
+          const cl_image_desc *desc, void *host_ptr)
+NO_OBJECT(cl_mem, clCreateImageWithProperties, const cl_mem_properties *properties,
+          cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc,
+          void *host_ptr)
+NO_OBJECT(cl_mem, clCreateImage2D, cl_mem_flags flags, const cl_image_format *format, size_t width,
+          size_t height, size_t row_pitch, void *host_ptr)
+NO_OBJECT(cl_mem, clCreateImage3D, cl_mem_flags flags, const cl_image_format *format, size_t width,
+          size_t height, size_t depth, size_t row_pitch, size_t slice_pitch, void *host_ptr)
+NO_OBJECT(cl_sampler, clCreateSampler, cl_bool normalized, cl_addressing_mode addressing,
+          cl_filter_mode filter)
+NO_OBJECT(cl_sampler, clCreateSamplerWithProperties, const cl_sampler_properties *properties)
+NO_COMMAND(clEnqueueReadImage, cl_mem image, cl_bool blocking, const size_t *origin,
+           const size_t *region, size_t row_pitch, size_t slice_pitch, void *ptr, WAIT_LIST)
+NO_COMMAND(clEnqueueWriteImage, cl_mem image, cl_bool blocking, const size_t *origin,
+           const size_t *region, size_t row_pitch, size_t slice_pitch, const void *ptr, WAIT_LIST)
+NO_COMMAND(clEnqueueFillImage, cl_mem image, const void *color, const size_t *origin,
+           const size_t *region, WAIT_LIST)
+NO_COMMAND(clEnqueueCopyImage, cl_mem source, cl_mem target, const size_t *source_origin,
+           const size_t *target_origin, const size_t *region, WAIT_LIST)
+NO_COMMAND(clEnqueueCopyImageToBuffer, cl_mem source, cl_mem target, const size_t *source_origin,
+           const size_t *region, size_t offset, WAIT_LIST)
+NO_COMMAND(clEnqueueCopyBufferToImage, cl_mem source, cl_mem target, size_t offset,
+           const size_t *target_origin, const size_t *region, WAIT_LIST)
+
+CL_API_ENTRY void *CL_API_CALL tutti_clEnqueueMapImage(cl_command_queue queue, cl_mem image,
+                                                       cl_bool blocking, cl_map_flags flags,
+                                                       const size_t *origin, const size_t *region,
+                                                       size_t *row_pitch, size_t *slice_pitch,
+                                                       WAIT_LIST, cl_int *errcode_ret) {
+    return no_object(errcode_ret,
+                     TUTTI_IS_QUEUE(queue) ? CL_INVALID_OPERATION : CL_INVALID_COMMAND_QUEUE);
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clGetSupportedImageFormats(
+    cl_context context, cl_mem_flags flags, cl_mem_object_type image_type, cl_uint num_entries,
+    cl_image_format *image_formats, cl_uint *num_image_formats) {
+    if (!TUTTI_IS_CONTEXT(context))
+        return CL_INVALID_CONTEXT;
+    if (image_formats && num_entries == 0)
+        return CL_INVALID_VALUE;
+    if (num_image_formats)
+        *num_image_formats = 0;
+    return CL_SUCCESS;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clGetImageInfo(cl_mem image, cl_image_info param_name,
+                                                     size_t param_value_size, void *param_value,
+                                                     size_t *param_value_size_ret) {
+    return CL_INVALID_MEM_OBJECT;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clRetainSampler(cl_sampler sampler) {
+    return CL_INVALID_SAMPLER;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clReleaseSampler(cl_sampler sampler) {
+    return CL_INVALID_SAMPLER;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clGetSamplerInfo(cl_sampler sampler,
+                                                       cl_sampler_info param_name,
+                                                       size_t param_value_size, void *param_value,
+                                                       size_t *param_value_size_ret) {
+    return CL_INVALID_SAMPLER;
+}
+
+/* OpenGL (cl_khr_gl_sharing): a context of ours is never made from a GL context. */
+NO_OBJECT(cl_mem, clCreateFromGLBuffer, cl_mem_flags flags, cl_GLuint object)
+NO_OBJECT(cl_mem, clCreateFromGLTexture, cl_mem_flags flags, cl_GLenum target, cl_GLint level,
+          cl_GLuint texture)
+NO_OBJECT(cl_mem, clCreateFromGLTexture2D, cl_mem_flags flags, cl_GLenum target, cl_GLint level,
+          cl_GLuint texture)
+NO_OBJECT(cl_mem, clCreateFromGLTexture3D, cl_mem_flags flags, cl_GLenum target, cl_GLint level,
+          cl_GLuint texture)
+NO_OBJECT(cl_mem, clCreateFromGLRenderbuffer, cl_mem_flags flags, cl_GLuint renderbuffer)
+NO_OBJECT(cl_event, clCreateEventFromGLsyncKHR, cl_GLsync sync)
+NO_COMMAND(clEnqueueAcquireGLObjects, cl_uint count, const cl_mem *mems, WAIT_LIST)
+NO_COMMAND(clEnqueueReleaseGLObjects, cl_uint count, const cl_mem *mems, WAIT_LIST)
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clGetGLObjectInfo(cl_mem memobj, cl_gl_object_type *type,
+                                                        cl_GLuint *name) {
+    return TUTTI_IS_MEM(memobj) ? CL_INVALID_GL_OBJECT : CL_INVALID_MEM_OBJECT;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clGetGLTextureInfo(cl_mem memobj,
+                                                         cl_gl_texture_info param_name,
+                                                         size_t param_value_size, void *param_value,
+                                                         size_t *param_value_size_ret) {
+    return TUTTI_IS_MEM(memobj) ? CL_INVALID_GL_OBJECT : CL_INVALID_MEM_OBJECT;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clGetGLContextInfoKHR(const cl_context_properties *properties,
+                                                            cl_gl_context_info param_name,
+                                                            size_t param_value_size,
+                                                            void *param_value,
+                                                            size_t *param_value_size_ret) {
+    return CL_INVALID_GL_SHAREGROUP_REFERENCE_KHR;
+}
+
+/* EGL (cl_khr_egl_image, cl_khr_egl_event). */
+NO_OBJECT(cl_mem, clCreateFromEGLImageKHR, CLeglDisplayKHR display, CLeglImageKHR image,
+          cl_mem_flags flags, const cl_egl_image_properties_khr *properties)
+NO_OBJECT(cl_event, clCreateEventFromEGLSyncKHR, CLeglSyncKHR sync, CLeglDisplayKHR display)
+NO_COMMAND(clEnqueueAcquireEGLObjectsKHR, cl_uint count, const cl_mem *mems, WAIT_LIST)
+NO_COMMAND(clEnqueueReleaseEGLObjectsKHR, cl_uint count, const cl_mem *mems, WAIT_LIST)
+
+/* Shared virtual memory and pipes (OpenCL 3.0, 5.6 and 5.4: optional). */
+NO_OBJECT(cl_mem, clCreatePipe, cl_mem_flags flags, cl_uint packet_size, cl_uint max_packets,
+          const cl_pipe_properties *properties)
+NO_COMMAND(clEnqueueSVMFree, cl_uint count, void **pointers,
+           void(CL_CALLBACK *free_function)(cl_command_queue, cl_uint, void **, void *),
+           void *user_data, WAIT_LIST)
+NO_COMMAND(clEnqueueSVMMemcpy, cl_bool blocking, void *target, const void *source, size_t size,
+           WAIT_LIST)
+NO_COMMAND(clEnqueueSVMMemFill, void *pointer, const void *pattern, size_t pattern_size,
+           size_t size, WAIT_LIST)
+NO_COMMAND(clEnqueueSVMMap, cl_bool blocking, cl_map_flags flags, void *pointer, size_t size,
+           WAIT_LIST)
+NO_COMMAND(clEnqueueSVMUnmap, void *pointer, WAIT_LIST)
+NO_COMMAND(clEnqueueSVMMigrateMem, cl_uint count, const void **pointers, const size_t *sizes,
+           cl_mem_migration_flags flags, WAIT_LIST)
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clGetPipeInfo(cl_mem pipe, cl_pipe_info param_name,
+                                                    size_t param_value_size, void *param_value,
+                                                    size_t *param_value_size_ret) {
+    return CL_INVALID_MEM_OBJECT;
+}
+
+CL_API_ENTRY void *CL_API_CALL tutti_clSVMAlloc(cl_context context, cl_svm_mem_flags flags,
+                                                size_t size, cl_uint alignment) {
+    return NULL;
+}
+
+CL_API_ENTRY void CL_API_CALL tutti_clSVMFree(cl_context context, void *pointer) {}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index,
+                                                               const void *value) {
+    return TUTTI_IS_KERNEL(kernel) ? CL_INVALID_OPERATION : CL_INVALID_KERNEL;
+}
+
+CL_API_ENTRY cl_int CL_API_CALL tutti_clSetKernelExecInfo(cl_kernel kernel,
+                                                          cl_kernel_exec_info param_name,
+                                                          size_t param_value_size,
+                                                          const void *param_value) {
+    return TUTTI_IS_KERNEL(kernel) ? CL_INVALID_OPERATION : CL_INVALID_KERNEL;
+}
