@@ -10,7 +10,7 @@
  * keep their final zero, so that they can be used in place.
  */
 static const char magic[8] = "TUTTIBIN";
-#define VERSION 1
+#define CONTAINER_VERSION 1
 #define HEADER_SIZE (sizeof(magic) + 2 * sizeof(uint64_t))
 
 /* Far above any real kernel; keeps a forged count from reserving memory. */
@@ -78,7 +78,7 @@ static void put_signature(struct writer *w, const struct tutti_signature *signat
 bool tutti_binary_encode(struct tutti_binary *binary) {
     struct writer w = {0};
     put(&w, magic, sizeof(magic));
-    put_number(&w, VERSION);
+    put_number(&w, CONTAINER_VERSION);
     put_number(&w, 0); /* the checksum's place */
     put_number(&w, binary->type);
     put_number(&w, binary->prints);
@@ -213,7 +213,7 @@ cl_int tutti_binary_decode(const void *bytes, size_t size, struct tutti_binary *
     if (size < HEADER_SIZE || memcmp(bytes, magic, sizeof(magic)) != 0)
         return CL_INVALID_BINARY;
     memcpy(number, (const unsigned char *)bytes + sizeof(magic), sizeof(number));
-    if (number[0] != VERSION ||
+    if (number[0] != CONTAINER_VERSION ||
         number[1] != tutti_hash(TUTTI_HASH_START, (const unsigned char *)bytes + HEADER_SIZE,
                                 size - HEADER_SIZE))
         return CL_INVALID_BINARY;

@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "virtual_device/build_device.h"
+#include "virtual_device/driver.h"
 #include "virtual_device/source.h"
 
 #include <signal.h>
@@ -43,13 +44,13 @@ static bool start_thread(void *(*function)(void *), void *argument, pthread_t *t
 static void build_free(struct tutti_build_job *job) {
     const struct tutti_device_list *devices = tutti_devices();
     for (unsigned d = 0; d < devices->count; d++) {
-        const cl_icd_dispatch *dispatch = devices->device[d]->dispatch;
+        const struct tutti_real_device *device = devices->device[d];
         struct tutti_build_part *part = &job->part[d];
         for (cl_uint i = 0; part->inputs && i < job->input_count; i++)
             if (part->inputs[i])
-                dispatch->clReleaseProgram(part->inputs[i]);
+                tutti_driver_release_program(device, part->inputs[i]);
         if (part->real)
-            dispatch->clReleaseProgram(part->real);
+            tutti_driver_release_program(device, part->real);
         free(part->inputs);
         free(part->log);
     }
@@ -180,7 +181,7 @@ static void install(struct tutti_build_job *job, const struct tutti_real_device 
         program->real[d] = won->error == CL_SUCCESS ? job->part[d].real : NULL;
         job->part[d].real = won->error == CL_SUCCESS ? old : job->part[d].real;
         if (won->error != CL_SUCCESS && old)
-            devices->device[d]->dispatch->clReleaseProgram(old);
+            tutti_driver_release_program(devices->device[d], old);
     }
     free(program->options);
     free(program->log);

@@ -2,6 +2,7 @@
 #include "virtual_device/build_device.h"
 
 #include "log.h"
+#include "virtual_device/driver.h"
 #include "virtual_device/source.h"
 
 #include <stdio.h>
@@ -160,6 +161,7 @@ static char *read_log(cl_program real, const struct tutti_real_device *device) {
 void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device) {
     struct tutti_build_part *part = &job->part[device->index];
     part->wanted = true;
+    tutti_driver_lock(device);
     cl_int error =
         job->operation == TUTTI_LINK ? link_inputs(job, device, part) : compile(job, device, part);
     part->error = allowed_error(job->operation, error);
@@ -169,6 +171,7 @@ void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_d
         device->dispatch->clReleaseProgram(part->real);
         part->real = NULL;
     }
+    tutti_driver_unlock(device);
 }
 
 /* Does the log of device d say what no log before it does? */

@@ -2,6 +2,7 @@
 #include "virtual_device/kernel_create.h"
 
 #include "log.h"
+#include "virtual_device/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +34,7 @@ static void release_real(cl_kernel *real) {
     const struct tutti_device_list *devices = tutti_devices();
     for (unsigned d = 0; d < devices->count; d++)
         if (real[d])
-            devices->device[d]->dispatch->clReleaseKernel(real[d]);
+            tutti_driver_release_kernel(devices->device[d], real[d]);
 }
 
 static void destroy(void *object) {
@@ -42,7 +43,7 @@ static void destroy(void *object) {
     detach(kernel->program, own);
     release_real(kernel->real);
     if (kernel->checker)
-        tutti_program_lead()->dispatch->clReleaseKernel(kernel->checker);
+        tutti_driver_release_kernel(tutti_program_lead(), kernel->checker);
     tutti_kernel_arguments_destroy(kernel->arguments);
     tutti_argument_info_free(kernel->info, kernel->argument_count);
     pthread_mutex_destroy(&kernel->lock);
@@ -90,12 +91,13 @@ static cl_int create_real(cl_program program, const char *name, cl_kernel *real,
         program->type != CL_PROGRAM_BINARY_TYPE_EXECUTABLE || !program->real[lead->index])
         return CL_INVALID_PROGRAM_EXECUTABLE;
     cl_int error = CL_OUT_OF_RESOURCES;
-    *checker = lead->dispatch->clCreateKernel(program->real[lead->index], name, &error);
+    *checker = tutti_driver_create_kernel(lead, program->real[lead->index], name, &error);
     if (!*checker)
         return creation_error(error);
     for (unsigned d = 0; d < devices->count; d++)
         if (program->real[d])
-            real[d] = devices->device[d]->dispatch->clCreateKernel(program->real[d], name, &error);
+            real[d] =
+                tutti_driver_create_kernel(devices->device[d], program->real[d], name, &error);
     if (!real[lead->index])
         return creation_error(error);
     error = tutti_program_signature(program, name, real, signature);
@@ -108,7 +110,7 @@ static cl_int create_real(cl_program program, const char *name, cl_kernel *real,
         if (device == lead)
             return CL_INVALID_KERNEL_DEFINITION;
         tutti_log(INFO, "kernel %s: not on %s: its arguments are others there", name, device->name);
-        device->dispatch->clReleaseKernel(real[d]);
+        tutti_driver_release_kernel(device, real[d]);
         real[d] = NULL;
     }
     return CL_SUCCESS;

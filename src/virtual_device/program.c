@@ -2,7 +2,7 @@
 #include "virtual_device/program.h"
 
 #include "log.h"
-#include "virtual_device/source.h"
+#include "virtual_device/driver.h"
 
 #include <CL/cl_ext.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ static void destroy(void *object) {
     const struct tutti_device_list *devices = tutti_devices();
     for (unsigned d = 0; d < devices->count; d++)
         if (program->real[d])
-            devices->device[d]->dispatch->clReleaseProgram(program->real[d]);
+            tutti_driver_release_program(devices->device[d], program->real[d]);
     while (program->specializations) {
         struct tutti_specialization *next = program->specializations->next;
         free(program->specializations);
@@ -127,6 +127,7 @@ cl_program tutti_program_make_real(cl_program program, const struct tutti_real_d
     cl_context context = device->place.context;
     cl_program real = NULL;
     *error = CL_INVALID_OPERATION;
+    tutti_driver_lock(device);
     if (program->origin == TUTTI_PROGRAM_SOURCE && dispatch->clCreateProgramWithSource) {
         const char *source = program->source;
         real = dispatch->clCreateProgramWithSource(context, 1, &source, NULL, error);
@@ -140,8 +141,9 @@ cl_program tutti_program_make_real(cl_program program, const struct tutti_real_d
     } else if (program->origin == TUTTI_PROGRAM_IL) {
         real = make_real_il(program, device, error);
     }
+    tutti_driver_unlock(device);
     if (real && *error != CL_SUCCESS) {
-        dispatch->clReleaseProgram(real);
+        tutti_driver_release_program(device, real);
         real = NULL;
     }
     return real;

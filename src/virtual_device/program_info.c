@@ -2,6 +2,7 @@
 #include "virtual_device/program.h"
 
 #include "log.h"
+#include "virtual_device/driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -126,11 +127,11 @@ static void complete_signatures(cl_program program) {
         for (unsigned d = 0; d < devices->count; d++)
             if (program->real[d])
                 kernel[d] =
-                    devices->device[d]->dispatch->clCreateKernel(program->real[d], name, NULL);
+                    tutti_driver_create_kernel(devices->device[d], program->real[d], name, NULL);
         tutti_program_signature(program, name, kernel, &signature);
         for (unsigned d = 0; d < devices->count; d++)
             if (kernel[d])
-                devices->device[d]->dispatch->clReleaseKernel(kernel[d]);
+                tutti_driver_release_kernel(devices->device[d], kernel[d]);
     }
     free(names);
 }
@@ -165,8 +166,10 @@ static cl_int make_binary(cl_program program) {
             continue;
         entry->identity = device->identity;
         entry->device_name = device->name;
+        tutti_driver_lock(device);
         entry->bytes = bytes[binary->count] =
             real_binary(program->real[d], device->dispatch, &entry->size);
+        tutti_driver_unlock(device);
         if (entry->bytes)
             binary->count++;
     }

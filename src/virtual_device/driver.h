@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_DRIVER_H
+#define TUTTI_DRIVER_H
+
+#include "virtual_device/device.h"
+
+/*
+ * Oclgrind's compiler and interpreter share tables without a lock, where OpenCL asks drivers to be
+ * thread-safe (Appendix A.2). Around calls that compile, create, release or execute programs and
+ * kernels: one thread at a time for such a driver, nothing for any other. Nests. While it is held
+ * no lock is taken but those of its driver.
+ */
+void tutti_driver_lock(const struct tutti_real_device *device);
+void tutti_driver_unlock(const struct tutti_real_device *device);
+
+/* Calls with that lock. */
+cl_kernel tutti_driver_create_kernel(const struct tutti_real_device *device, cl_program program,
+                                     const char *name, cl_int *error);
+void tutti_driver_release_kernel(const struct tutti_real_device *device, cl_kernel kernel);
+void tutti_driver_release_program(const struct tutti_real_device *device, cl_program program);
+
+#endif
