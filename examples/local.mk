@@ -55,3 +55,21 @@ EXTRA_DIST += \
 	examples/mandelbrot/README.md \
 	examples/mandelbrot/mandelbrot.cl \
 	examples/mandelbrot/mandelbrot.png
+
+noinst_PROGRAMS += examples/amr/amr
+examples_amr_amr_CPPFLAGS = $(EXAMPLE_CPPFLAGS) -Iexamples/amr
+examples_amr_amr_LDADD = $(EXAMPLE_LIBS)
+examples_amr_amr_SOURCES = \
+	examples/amr/amr.c \
+	examples/amr/blocks.c \
+	examples/amr/blocks.h \
+	examples/amr/picture.c \
+	examples/amr/picture.h \
+	examples/amr/solver.c \
+	examples/amr/solver.h \
+	examples/amr/tree.c \
+	examples/amr/tree.h
+nodist_examples_amr_amr_SOURCES = examples/amr/euler_cl.inc
+$(examples_amr_amr_OBJECTS): examples/amr/euler_cl.inc
+CLEANFILES += examples/amr/euler_cl.inc
+EXTRA_DIST += examples/amr/README.md examples/amr/amr.png examples/amr/euler.cl
