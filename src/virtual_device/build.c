@@ -4,6 +4,7 @@
 #include "log.h"
 #include "virtual_device/build_device.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/include.h"
 #include "virtual_device/source.h"
 
 #include <signal.h>
@@ -63,6 +64,7 @@ static void build_free(struct tutti_build_job *job) {
     free(job->inputs);
     free(job->names);
     free(job->options);
+    free(job->text);
     free(job);
 }
 
@@ -127,17 +129,31 @@ static cl_int take_inputs(struct tutti_build_job *job) {
     return CL_SUCCESS;
 }
 
+/* Joins what the compilers will read. False when there is no memory. */
+static bool gather_text(struct tutti_build_job *job) {
+    size_t size = strlen(job->program->source) + 1;
+    for (cl_uint i = 0; i < job->input_count; i++)
+        size += strlen(job->inputs[i]->source) + 1;
+    char *joined = malloc(size);
+    if (!joined)
+        return false;
+    char *end = stpcpy(joined, job->program->source);
+    for (cl_uint i = 0; i < job->input_count; i++) {
+        *end++ = '\n';
+        end = stpcpy(end, job->inputs[i]->source);
+    }
+    job->text = tutti_source_with_includes(joined, job->options);
+    free(joined);
+    return job->text != NULL;
+}
+
 /* What the code is, for its identity, and whether it prints. */
 static void describe(struct tutti_build_job *job) {
     cl_program program = job->program;
     uint64_t hash = job->identity;
     if (program->origin == TUTTI_PROGRAM_SOURCE) {
-        hash = tutti_hash_string(hash, program->source);
-        job->prints = tutti_source_prints(program->source);
-        for (cl_uint i = 0; i < job->input_count; i++) {
-            hash = tutti_hash_string(hash, job->inputs[i]->source);
-            job->prints = job->prints || tutti_source_prints(job->inputs[i]->source);
-        }
+        hash = tutti_hash_string(hash, job->text);
+        job->prints = tutti_source_prints(job->text);
     } else if (program->origin == TUTTI_PROGRAM_IL) {
         hash = tutti_hash(hash, program->il, program->il_size);
         job->prints = program->prints;
@@ -290,6 +306,8 @@ cl_int tutti_build(const struct tutti_build_request *request) {
         return CL_OUT_OF_HOST_MEMORY;
     job->identity = TUTTI_HASH_START;
     cl_int error = take_inputs(job);
+    if (error == CL_SUCCESS && job->program->origin == TUTTI_PROGRAM_SOURCE && !gather_text(job))
+        error = CL_OUT_OF_HOST_MEMORY;
     if (error == CL_SUCCESS)
         error = begin(job->program);
     if (error != CL_SUCCESS) {

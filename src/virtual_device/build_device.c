@@ -11,19 +11,6 @@
 
 static const char argument_option[] = "-cl-kernel-arg-info";
 
-static bool differs(const struct tutti_build_job *job, const struct tutti_real_device *device,
-                    const struct tutti_real_device *lead, char *name, size_t name_size) {
-    if (job->program->origin != TUTTI_PROGRAM_SOURCE)
-        return false;
-    if (tutti_source_differs(job->program->source, job->options, lead, device, name, name_size))
-        return true;
-    for (cl_uint i = 0; i < job->input_count; i++)
-        if (tutti_source_differs(job->inputs[i]->source, job->options, lead, device, name,
-                                 name_size))
-            return true;
-    return false;
-}
-
 bool tutti_build_part_wanted(struct tutti_build_job *job, const struct tutti_real_device *device,
                              const struct tutti_real_device *lead) {
     struct tutti_build_part *part = &job->part[device->index];
@@ -40,7 +27,8 @@ bool tutti_build_part_wanted(struct tutti_build_job *job, const struct tutti_rea
     if (job->program->origin == TUTTI_PROGRAM_BINARY &&
         !tutti_binary_find(job->program->loaded, device))
         return false;
-    if (differs(job, device, lead, name, sizeof(name))) {
+    if (job->text &&
+        tutti_source_differs(job->text, job->options, lead, device, name, sizeof(name))) {
         tutti_log(INFO, "program %p: not on %s: its source tests %s", (void *)job->program,
                   device->name, name);
         return false;

@@ -18,6 +18,7 @@ struct tutti_build_job {
     enum tutti_build_operation operation;
     cl_program program;
     char *options;
+    char *text; /* SOURCE: all that is read of it: the source, the headers, the included files */
     cl_uint input_count;
     cl_program *inputs;
     char **names;
