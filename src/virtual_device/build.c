@@ -4,7 +4,6 @@
 #include "log.h"
 #include "virtual_device/build_device.h"
 #include "virtual_device/driver.h"
-#include "virtual_device/include.h"
 #include "virtual_device/source.h"
 
 #include <signal.h>
