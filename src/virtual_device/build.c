@@ -4,6 +4,7 @@
 #include "log.h"
 #include "virtual_device/build_device.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/include.h"
 #include "virtual_device/source.h"
 
 #include <signal.h>

@@ -37,14 +37,6 @@ bool tutti_reader_next(struct tutti_reader *reader, struct tutti_token *token);
 
 bool tutti_token_is(const struct tutti_token *token, const char *text);
 
-/*
- * The source followed by the texts of all files that its #include directives reach, in the
- * directories that -I in `options` (may be NULL) names and the current one: what tells whether the
- * program calls printf or tests a macro lies there too. Files that aren't found are left out, as
- * are those past 16 MiB. NULL when there is no memory; free() it.
- */
-char *tutti_source_with_includes(const char *source, const char *options);
-
 /* Does the source name printf outside comments and literals? */
 bool tutti_source_prints(const char *source);
 
