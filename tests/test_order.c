@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a program can observe of the order of its commands, above all in an in-order queue, which
+ * a driver may relax only where nobody can tell.
+ */
+#include "support.h"
+
+enum { N = 4096, BYTES = N * sizeof(cl_int) };
+
+static cl_program program;
+static cl_kernel set, add, copy, slow;
+
+static void begin(void)
+{
+    program = make_program(common_source);
+    set = make_kernel(program, "set");
+    add = make_kernel(program, "add");
+    copy = make_kernel(program, "copy");
+    slow = make_kernel(program, "slow");
+}
+
+static void end(void)
+{
+    ck_ok(clReleaseKernel(set));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseKernel(copy));
+    ck_ok(clReleaseKernel(slow));
+    ck_ok(clReleaseProgram(program));
+}
+
+static void run(cl_kernel kernel, cl_mem buffer, cl_int value)
+{
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(value), &value));
+    launch(kernel, N);
+}
+
+static void run_copy(cl_mem from, cl_mem to)
+{
+    ck_ok(clSetKernelArg(copy, 0, sizeof(from), &from));
+    ck_ok(clSetKernelArg(copy, 1, sizeof(to), &to));
+    launch(copy, N);
+}
+
+/* Keeps the device busy with this buffer for a while, and leaves it full of this value. */
+static void occupy(cl_mem buffer, cl_int value)
+{
+    run(slow, buffer, 20000);
+    run(set, buffer, value);
+}
+
+static void all_equal(const cl_int *values, cl_int wanted, const char *what)
+{
+    for (int i = 0; i < N; i++)
+        ck_assert_msg(values[i] == wanted, "%s: element %d is %d, expected %d", what, i, values[i],
+                      wanted);
+}
+
+START_TEST(read_then_write_of_the_same_host_memory)
+{
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int *host = calloc(1, BYTES), *seen = calloc(1, BYTES);
+
+    begin();
+    /* The write needs what the read brings, and only the host memory says so. */
+    for (cl_int round = 1; round <= 10; round++) {
+        occupy(a, round);
+        ck_ok(clEnqueueReadBuffer(queue, a, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+        ck_ok(clEnqueueWriteBuffer(queue, b, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queue, b, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+        all_equal(seen, round, "what came back");
+    }
+    free(host);
+    free(seen);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
+START_TEST(write_then_read_of_the_same_host_memory)
+{
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int *host = calloc(1, BYTES), *seen = calloc(1, BYTES);
+
+    begin();
+    /* The read must not overwrite what the write still has to take. */
+    for (cl_int round = 1; round <= 10; round++) {
+        for (int i = 0; i < N; i++)
+            host[i] = -round;
+        run(set, b, round);
+        run(slow, a, 20000);
+        ck_ok(clEnqueueWriteBuffer(queue, a, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queue, b, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queue, a, CL_FALSE, 0, BYTES, seen, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+        all_equal(seen, -round, "what was written");
+        all_equal(host, round, "what was read");
+    }
+    free(host);
+    free(seen);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
+START_TEST(two_reads_into_the_same_host_memory)
+{
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int *host = calloc(1, BYTES);
+
+    begin();
+    for (cl_int round = 1; round <= 10; round++) {
+        run(set, b, -round);
+        occupy(a, round);
+        ck_ok(clEnqueueReadBuffer(queue, a, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queue, b, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+        all_equal(host, -round, "the later read");
+    }
+    free(host);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
+START_TEST(host_ranges_that_overlap_in_part)
+{
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int *host = calloc(2, BYTES), *seen = calloc(1, BYTES);
+
+    begin();
+    occupy(a, 5);
+    run(set, b, 0);
+    ck_ok(clEnqueueReadBuffer(queue, a, CL_FALSE, 0, BYTES, host + N / 2, 0, NULL, NULL));
+    ck_ok(clEnqueueWriteBuffer(queue, b, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+    ck_ok(clEnqueueReadBuffer(queue, b, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(seen[i], i < N / 2 ? 0 : 5);
+    free(host);
+    free(seen);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
+START_TEST(the_last_reader_is_not_the_only_one)
+{
+    cl_mem x = make_buffer(0, BYTES, NULL), y = make_buffer(0, BYTES, NULL);
+    cl_int *host = calloc(1, BYTES), *back = calloc(1, BYTES), *seen = calloc(1, BYTES);
+
+    begin();
+    /* A kernel reads x, then a transfer reads it; a write waits for both. */
+    for (cl_int round = 1; round <= 20; round++) {
+        for (int i = 0; i < N; i++)
+            host[i] = -round;
+        run(set, x, round);
+        run(slow, y, 20000);
+        run_copy(x, y);
+        ck_ok(clEnqueueReadBuffer(queue, x, CL_FALSE, 0, BYTES, back, 0, NULL, NULL));
+        ck_ok(clEnqueueWriteBuffer(queue, x, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queue, y, CL_FALSE, 0, BYTES, seen, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+        all_equal(seen, round, "the kernel's copy");
+        all_equal(back, round, "the transfer's copy");
+    }
+    free(host);
+    free(back);
+    free(seen);
+    ck_ok(clReleaseMemObject(x));
+    ck_ok(clReleaseMemObject(y));
+    end();
+}
+END_TEST
+
+START_TEST(a_chain_over_many_buffers)
+{
+    enum { MANY = 16 };
+    cl_mem buffers[MANY];
+    cl_int *seen = calloc(1, BYTES);
+
+    begin();
+    for (int i = 0; i < MANY; i++) {
+        buffers[i] = make_buffer(0, BYTES, NULL);
+        run(set, buffers[i], -1);
+    }
+    run(set, buffers[0], 0);
+    for (int i = 0; i < 10 * MANY; i++) {
+        run(add, buffers[i % MANY], 1);
+        run_copy(buffers[i % MANY], buffers[(i + 1) % MANY]);
+    }
+    ck_ok(clEnqueueReadBuffer(queue, buffers[0], CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+    all_equal(seen, 10 * MANY, "the end of the chain");
+    for (int i = 0; i < MANY; i++)
+        ck_ok(clReleaseMemObject(buffers[i]));
+    free(seen);
+    end();
+}
+END_TEST
+
+START_TEST(events_of_an_in_order_queue_complete_in_order)
+{
+    enum { MANY = 32 };
+    cl_mem buffers[MANY];
+    cl_event events[MANY];
+
+    begin();
+    for (int i = 0; i < MANY; i++)
+        buffers[i] = make_buffer(0, BYTES, NULL);
+    for (int i = 0; i < MANY; i++) {
+        /* The first ones are long, the later ones short and on other buffers. */
+        if (i % 4 == 0)
+            run(slow, buffers[i], 5000);
+        ck_ok(clEnqueueFillBuffer(queue, buffers[i], &i, 4, 0, BYTES, 0, NULL, &events[i]));
+    }
+    ck_ok(clFlush(queue));
+    for (;;) {
+        cl_int status[MANY];
+        int done;
+
+        /* Read from the last to the first: a completed one proves all before it. */
+        for (int i = MANY - 1; i >= 0; i--)
+            status[i] = event_status(events[i]);
+        for (done = MANY; done > 0 && status[done - 1] != CL_COMPLETE; done--)
+            continue;
+        for (int i = 0; i < done; i++)
+            ck_assert_msg(status[i] == CL_COMPLETE, "command %d completed before %d", done - 1, i);
+        if (done == MANY)
+            break;
+    }
+    ck_ok(clFinish(queue));
+    for (int i = 0; i < MANY; i++) {
+        ck_ok(clReleaseEvent(events[i]));
+        ck_ok(clReleaseMemObject(buffers[i]));
+    }
+    end();
+}
+END_TEST
+
+static void CL_CALLBACK increment_all(void *data)
+{
+    cl_int *values = *(cl_int **)data;
+
+    for (int i = 0; i < N; i++)
+        values[i] += 1;
+}
+
+START_TEST(native_kernels_keep_their_place)
+{
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    cl_int *seen = calloc(1, BYTES);
+    void *pointer = NULL;
+    const void *place = &pointer;
+
+    skip_if(!(get_info(cl_device_exec_capabilities, clGetDeviceInfo, device,
+                       CL_DEVICE_EXECUTION_CAPABILITIES) &
+              CL_EXEC_NATIVE_KERNEL),
+            "this device has no native kernels");
+    begin();
+    run(set, buffer, 0);
+    for (int i = 0; i < 50; i++) {
+        run(add, buffer, 100);
+        ck_ok(clEnqueueNativeKernel(queue, increment_all, &pointer, sizeof(pointer), 1, &buffer,
+                                    &place, 0, NULL, NULL));
+    }
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+    all_equal(seen, 50 * 101, "kernels and native kernels");
+    free(seen);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/*
+ * Random programs against a serial interpreter. In the ordered form all commands go to one
+ * in-order queue. In the loose form they go to two out-of-order queues, and each waits for the
+ * events of all earlier commands that touch what it touches.
+ */
+enum { BUFFERS = 6, ITEMS = 64, HOSTS = 3, STEPS = 60 };
+
+struct world {
+    cl_int buffers[BUFFERS][ITEMS];
+    cl_int hosts[HOSTS][ITEMS];
+};
+
+struct run {
+    cl_mem buffers[BUFFERS];
+    cl_int hosts[HOSTS][ITEMS];
+    cl_command_queue queues[2];
+    bool loose;
+    /* Of each buffer, then of each host array: the last command that touched it. */
+    cl_event last[BUFFERS + HOSTS];
+};
+
+/* The wait list of a command that touches these two things. */
+static cl_uint waits(const struct run *run, int first, int second, cl_event list[2])
+{
+    cl_uint count = 0;
+
+    if (!run->loose)
+        return 0;
+    if (run->last[first])
+        list[count++] = run->last[first];
+    if (second != first && run->last[second])
+        list[count++] = run->last[second];
+    return count;
+}
+
+static void touched(struct run *run, int first, int second, cl_event event)
+{
+    int both[2] = {first, second};
+
+    if (!run->loose)
+        return;
+    for (int i = 0; i < (first == second ? 1 : 2); i++) {
+        if (run->last[both[i]])
+            ck_ok(clReleaseEvent(run->last[both[i]]));
+        ck_ok(clRetainEvent(event));
+        run->last[both[i]] = event;
+    }
+    ck_ok(clReleaseEvent(event));
+}
+
+static void random_step(struct run *run, struct world *world, uint32_t *state)
+{
+    cl_command_queue on = run->queues[next_random(state) % 2];
+    int a = next_random(state) % BUFFERS, b = next_random(state) % BUFFERS;
+    int host = next_random(state) % HOSTS;
+    size_t from = next_random(state) % ITEMS, count = 1 + next_random(state) % (ITEMS - from);
+    size_t to = next_random(state) % (ITEMS - count + 1), all = ITEMS;
+    cl_int value = (cl_int)(next_random(state) % 1000);
+    cl_event list[2], event, *out = run->loose ? &event : NULL;
+    cl_uint number;
+
+    switch (next_random(state) % 6) {
+    case 0:
+        number = waits(run, a, a, list);
+        ck_ok(clEnqueueFillBuffer(on, run->buffers[a], &value, 4, from * 4, count * 4, number,
+                                  number ? list : NULL, out));
+        touched(run, a, a, event);
+        for (size_t i = 0; i < count; i++)
+            world->buffers[a][from + i] = value;
+        break;
+    case 1:
+        if (a == b)
+            return;
+        number = waits(run, a, b, list);
+        ck_ok(clEnqueueCopyBuffer(on, run->buffers[a], run->buffers[b], from * 4, to * 4, count * 4,
+                                  number, number ? list : NULL, out));
+        touched(run, a, b, event);
+        memcpy(world->buffers[b] + to, world->buffers[a] + from, count * 4);
+        break;
+    case 2:
+        number = waits(run, a, BUFFERS + host, list);
+        ck_ok(clEnqueueWriteBuffer(on, run->buffers[a], CL_FALSE, from * 4, count * 4,
+                                   run->hosts[host] + to, number, number ? list : NULL, out));
+        touched(run, a, BUFFERS + host, event);
+        memcpy(world->buffers[a] + from, world->hosts[host] + to, count * 4);
+        break;
+    case 3:
+        number = waits(run, a, BUFFERS + host, list);
+        ck_ok(clEnqueueReadBuffer(on, run->buffers[a], CL_FALSE, from * 4, count * 4,
+                                  run->hosts[host] + to, number, number ? list : NULL, out));
+        touched(run, a, BUFFERS + host, event);
+        memcpy(world->hosts[host] + to, world->buffers[a] + from, count * 4);
+        break;
+    case 4:
+        number = waits(run, a, a, list);
+        ck_ok(clSetKernelArg(add, 0, sizeof(cl_mem), &run->buffers[a]));
+        ck_ok(clSetKernelArg(add, 1, sizeof(value), &value));
+        ck_ok(clEnqueueNDRangeKernel(on, add, 1, NULL, &all, NULL, number, number ? list : NULL,
+                                     out));
+        touched(run, a, a, event);
+        for (int i = 0; i < ITEMS; i++)
+            world->buffers[a][i] += value;
+        break;
+    default:
+        if (a == b)
+            return;
+        number = waits(run, a, b, list);
+        ck_ok(clSetKernelArg(copy, 0, sizeof(cl_mem), &run->buffers[a]));
+        ck_ok(clSetKernelArg(copy, 1, sizeof(cl_mem), &run->buffers[b]));
+        ck_ok(clEnqueueNDRangeKernel(on, copy, 1, NULL, &all, NULL, number, number ? list : NULL,
+                                     out));
+        touched(run, a, b, event);
+        memcpy(world->buffers[b], world->buffers[a], sizeof(world->buffers[a]));
+    }
+}
+
+static void random_program(uint32_t seed, bool loose)
+{
+    static struct world world;
+    static struct run run;
+    uint32_t state = seed;
+    cl_int seen[ITEMS];
+
+    memset(&run, 0, sizeof(run));
+    run.loose = loose;
+    run.queues[0] = loose ? make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) : queue;
+    run.queues[1] = loose ? make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) : queue;
+    for (int i = 0; i < ITEMS; i++) {
+        for (int j = 0; j < BUFFERS; j++)
+            world.buffers[j][i] = 1000 * j + i;
+        for (int j = 0; j < HOSTS; j++)
+            world.hosts[j][i] = run.hosts[j][i] = -1000 * j - i;
+    }
+    for (int j = 0; j < BUFFERS; j++)
+        run.buffers[j] =
+            make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(world.buffers[j]), world.buffers[j]);
+    for (int i = 0; i < STEPS; i++)
+        random_step(&run, &world, &state);
+    ck_ok(clFinish(run.queues[0]));
+    ck_ok(clFinish(run.queues[1]));
+    for (int j = 0; j < HOSTS; j++)
+        ck_assert_msg(!memcmp(world.hosts[j], run.hosts[j], sizeof(world.hosts[j])),
+                      "host array %d differs from the serial result, seed %u", j, seed);
+    for (int j = 0; j < BUFFERS; j++) {
+        read_ints(run.buffers[j], seen, ITEMS);
+        ck_assert_msg(!memcmp(world.buffers[j], seen, sizeof(seen)),
+                      "buffer %d differs from the serial result, seed %u", j, seed);
+        ck_ok(clReleaseMemObject(run.buffers[j]));
+    }
+    for (size_t i = 0; i < COUNT(run.last); i++) {
+        if (run.last[i])
+            ck_ok(clReleaseEvent(run.last[i]));
+    }
+    for (int i = 0; loose && i < 2; i++)
+        ck_ok(clReleaseCommandQueue(run.queues[i]));
+}
+
+static void random_programs(bool loose)
+{
+    size_t count = test_size("TUTTI_TEST_PROGRAMS_COUNT", 100);
+    size_t first = test_size("TUTTI_TEST_SEED", 1);
+
+    begin();
+    for (size_t i = 0; i < count; i++)
+        random_program((uint32_t)(first + i), loose);
+    end();
+}
+
+START_TEST(random_programs_in_order)
+{
+    random_programs(false);
+}
+END_TEST
+
+START_TEST(random_programs_out_of_order)
+{
+    skip_if(!(get_info(cl_command_queue_properties, clGetDeviceInfo, device,
+                       CL_DEVICE_QUEUE_PROPERTIES) &
+              CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
+            "this device has no out-of-order queues");
+    random_programs(true);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    const TTest *const tests[] = {
+        read_then_write_of_the_same_host_memory,
+        write_then_read_of_the_same_host_memory,
+        two_reads_into_the_same_host_memory,
+        host_ranges_that_overlap_in_part,
+        the_last_reader_is_not_the_only_one,
+        a_chain_over_many_buffers,
+        events_of_an_in_order_queue_complete_in_order,
+        native_kernels_keep_their_place,
+        random_programs_in_order,
+        random_programs_out_of_order,
+    };
+
+    return test_main(argc, argv, tests, COUNT(tests));
+}
