@@ -1,1 +1,144 @@
 # SPDX-License-Identifier: MIT
+
+# Each topic is one program of its own: the runtime starts once in a process.
+SPECIFICATION_TESTS = \
+	tests/test_platform \
+	tests/test_context \
+	tests/test_queue \
+	tests/test_buffer \
+	tests/test_subbuffer \
+	tests/test_transfer \
+	tests/test_map \
+	tests/test_migrate \
+	tests/test_program \
+	tests/test_kernel \
+	tests/test_ndrange \
+	tests/test_event \
+	tests/test_order \
+	tests/test_threads \
+	tests/test_refcount \
+	tests/test_badhandles \
+	tests/test_scale
+# What only Tutti has.
+TUTTI_TESTS = \
+	tests/test_two_devices \
+	tests/test_door
+# Those programs again, on other devices; TAP of all of them as one.
+VARIANT_TESTS = \
+	tests/variant_real_pocl \
+	tests/variant_pthread \
+	tests/variant_oclgrind
+
+EXTRA_DIST += $(VARIANT_TESTS) tests/run-variant
+
+if HAVE_CHECK
+check_PROGRAMS += $(SPECIFICATION_TESTS) $(TUTTI_TESTS)
+TESTS += $(SPECIFICATION_TESTS) $(TUTTI_TESTS) $(VARIANT_TESTS)
+endif
+
+check_LIBRARIES += tests/libsupport.a
+tests_libsupport_a_SOURCES = tests/support.c tests/support.h
+tests_libsupport_a_CPPFLAGS = $(TEST_CPPFLAGS)
+
+TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
+TEST_LIBS = tests/libsupport.a $(CHECK_LIBS) $(OPENCL_LIBS) -ldl
+
+tests_test_platform_SOURCES = tests/test_platform.c
+tests_test_platform_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_platform_LDADD = $(TEST_LIBS)
+
+tests_test_context_SOURCES = tests/test_context.c
+tests_test_context_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_context_LDADD = $(TEST_LIBS)
+
+tests_test_queue_SOURCES = tests/test_queue.c
+tests_test_queue_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_queue_LDADD = $(TEST_LIBS)
+
+tests_test_buffer_SOURCES = tests/test_buffer.c
+tests_test_buffer_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_buffer_LDADD = $(TEST_LIBS)
+
+tests_test_subbuffer_SOURCES = tests/test_subbuffer.c
+tests_test_subbuffer_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_subbuffer_LDADD = $(TEST_LIBS)
+
+tests_test_transfer_SOURCES = tests/test_transfer.c
+tests_test_transfer_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_transfer_LDADD = $(TEST_LIBS)
+
+tests_test_map_SOURCES = tests/test_map.c
+tests_test_map_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_map_LDADD = $(TEST_LIBS)
+
+tests_test_migrate_SOURCES = tests/test_migrate.c
+tests_test_migrate_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_migrate_LDADD = $(TEST_LIBS)
+
+tests_test_program_SOURCES = tests/test_program.c
+tests_test_program_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_program_LDADD = $(TEST_LIBS)
+
+tests_test_kernel_SOURCES = tests/test_kernel.c
+tests_test_kernel_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_kernel_LDADD = $(TEST_LIBS)
+
+tests_test_ndrange_SOURCES = tests/test_ndrange.c
+tests_test_ndrange_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_ndrange_LDADD = $(TEST_LIBS)
+
+tests_test_event_SOURCES = tests/test_event.c
+tests_test_event_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_event_LDADD = $(TEST_LIBS)
+
+tests_test_order_SOURCES = tests/test_order.c
+tests_test_order_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_order_LDADD = $(TEST_LIBS)
+
+tests_test_threads_SOURCES = tests/test_threads.c
+tests_test_threads_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_threads_LDADD = $(TEST_LIBS)
+
+tests_test_refcount_SOURCES = tests/test_refcount.c
+tests_test_refcount_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_refcount_LDADD = $(TEST_LIBS)
+
+tests_test_badhandles_SOURCES = tests/test_badhandles.c
+tests_test_badhandles_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_badhandles_LDADD = $(TEST_LIBS)
+
+tests_test_scale_SOURCES = tests/test_scale.c
+tests_test_scale_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_scale_LDADD = $(TEST_LIBS)
+
+tests_test_two_devices_SOURCES = tests/test_two_devices.c
+tests_test_two_devices_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_two_devices_LDADD = $(TEST_LIBS)
+
+tests_test_door_SOURCES = tests/test_door.c
+tests_test_door_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_door_LDADD = $(TEST_LIBS)
+
+# The vendors directory of the build holds the fresh driver and the machine's other ones. Two devices
+# even where there is only PoCL. StarPU and PoCL keep what they learn in the build tree.
+AM_TESTS_ENVIRONMENT += \
+	TUTTI_TEST_PLATFORM=$${TUTTI_TEST_PLATFORM-Tutti}; \
+	TUTTI_TEST_LIBRARY='$(abs_top_builddir)/.libs/libtutti.so'; \
+	TUTTI_TEST_PROGRAMS='$(abs_top_builddir)/tests'; \
+	TUTTI_TEST_VENDORS='$(abs_top_builddir)/vendors'; \
+	OCL_ICD_VENDORS=$${OCL_ICD_VENDORS-'$(abs_top_builddir)/vendors'}; \
+	POCL_DEVICES=$${POCL_DEVICES-'basic basic'}; \
+	STARPU_HOME='$(abs_top_builddir)/tests/home'; \
+	XDG_CACHE_HOME='$(abs_top_builddir)/tests/home'; \
+	$(MKDIR_P) '$(abs_top_builddir)/tests/home'; \
+	export TUTTI_TEST_PLATFORM TUTTI_TEST_LIBRARY TUTTI_TEST_PROGRAMS TUTTI_TEST_VENDORS \
+	OCL_ICD_VENDORS POCL_DEVICES STARPU_HOME XDG_CACHE_HOME;
+
+# A test that hangs ends, and counts as failed.
+LOG_COMPILER = timeout
+AM_LOG_FLAGS = --kill-after=10 900
+
+clean-local: clean-test-home
+.PHONY: clean-test-home
+clean-test-home:
+	-rm -rf tests/home

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+/* Many of everything, and nothing that stays behind. */
+#include "support.h"
+
+#include <time.h>
+#include <unistd.h>
+
+/* Bytes of memory that the process holds. */
+static size_t resident(void)
+{
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t total = 0, pages = 0;
+
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%zu %zu", &total, &pages), 2);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Runs the step many times, the first quarter to warm up, and checks that memory has stayed. */
+static void check_flat(void (*step)(void), size_t count, size_t allowed)
+{
+    size_t start, grown;
+
+    for (size_t i = 0; i < count / 4; i++)
+        step();
+    ck_ok(clFinish(queue));
+    start = resident();
+    for (size_t i = count / 4; i < count; i++)
+        step();
+    ck_ok(clFinish(queue));
+    grown = resident() > start ? resident() - start : 0;
+    ck_assert_msg(grown <= allowed, "%zu rounds grew the process by %zu kB, %zu kB allowed",
+                  count - count / 4, grown >> 10, allowed >> 10);
+}
+
+static cl_program program;
+static cl_kernel add;
+static cl_mem buffer;
+
+static void begin(void)
+{
+    cl_int zero[16] = {0}, one = 1;
+
+    program = make_program(common_source);
+    add = make_kernel(program, "add");
+    buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zero), zero);
+    ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+}
+
+static void end(void)
+{
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+
+START_TEST(contexts_at_once)
+{
+    enum { MANY = 300 };
+    cl_context contexts[MANY];
+    cl_command_queue queues[MANY];
+    cl_int seen;
+
+    for (cl_int i = 0; i < MANY; i++) {
+        cl_mem made;
+
+        contexts[i] = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
+        queues[i] = ck_made(clCreateCommandQueue(contexts[i], device, 0, &error));
+        made = ck_made(clCreateBuffer(contexts[i], 0, 64, NULL, &error));
+        ck_ok(clEnqueueFillBuffer(queues[i], made, &i, 4, 0, 64, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queues[i], made, CL_TRUE, 0, 4, &seen, 0, NULL, NULL));
+        ck_assert_int_eq(seen, i);
+        ck_ok(clReleaseMemObject(made));
+    }
+    for (int i = 0; i < MANY; i++) {
+        ck_ok(clReleaseCommandQueue(queues[i]));
+        ck_ok(clReleaseContext(contexts[i]));
+    }
+}
+END_TEST
+
+static void batch_of_kernels(void)
+{
+    for (int i = 0; i < 1000; i++)
+        launch(add, 16);
+    ck_ok(clFinish(queue));
+}
+
+START_TEST(kernels_and_finish)
+{
+    size_t batches = test_size("TUTTI_TEST_COMMANDS", 100000) / 1000;
+    cl_int seen;
+
+    begin();
+    check_flat(batch_of_kernels, batches, 8 << 20);
+    read_ints(buffer, &seen, 1);
+    ck_assert_int_eq(seen, (cl_int)(batches * 1000));
+    end();
+}
+END_TEST
+
+START_TEST(kernels_without_finish)
+{
+    cl_int count = (cl_int)test_size("TUTTI_TEST_COMMANDS", 100000) / 2, seen;
+
+    begin();
+    for (cl_int i = 0; i < count; i++)
+        launch(add, 16);
+    read_ints(buffer, &seen, 1);
+    ck_assert_int_eq(seen, count);
+    end();
+}
+END_TEST
+
+static void every_kind(void)
+{
+    cl_int host[16];
+    cl_event events[4];
+    void *mapped;
+
+    for (int i = 0; i < 50; i++) {
+        ck_ok(clEnqueueFillBuffer(queue, buffer, &i, 4, 0, 64, 0, NULL, &events[0]));
+        ck_ok(clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, 64, host, 1, &events[0], &events[1]));
+        ck_ok(clEnqueueMarkerWithWaitList(queue, 2, events, &events[2]));
+        events[3] = make_user_event();
+        ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, 64, host, 1, &events[3], NULL));
+        ck_ok(clSetUserEventStatus(events[3], CL_COMPLETE));
+        mapped = ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                            64, 0, NULL, NULL, &error));
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+        ck_ok(clEnqueueBarrierWithWaitList(queue, 0, NULL, NULL));
+        for (size_t j = 0; j < COUNT(events); j++)
+            ck_ok(clReleaseEvent(events[j]));
+    }
+}
+
+START_TEST(every_kind_of_command)
+{
+    begin();
+    check_flat(every_kind, test_size("TUTTI_TEST_COMMANDS", 100000) / 2000, 8 << 20);
+    end();
+}
+END_TEST
+
+static void some_buffers(void)
+{
+    for (int i = 0; i < 50; i++) {
+        cl_mem made = make_buffer(0, 1 << 20, NULL);
+        cl_int value = i;
+
+        ck_ok(clEnqueueFillBuffer(queue, made, &value, 4, 0, 1 << 20, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+        ck_ok(clReleaseMemObject(made));
+    }
+}
+
+START_TEST(buffers_come_and_go)
+{
+    begin();
+    check_flat(some_buffers, 40, 32 << 20);
+    end();
+}
+END_TEST
+
+static void one_context(void)
+{
+    for (int i = 0; i < 20; i++) {
+        cl_context made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
+        cl_command_queue own = ck_made(clCreateCommandQueue(made, device, 0, &error));
+
+        ck_ok(clReleaseCommandQueue(own));
+        ck_ok(clReleaseContext(made));
+    }
+}
+
+START_TEST(contexts_come_and_go)
+{
+    begin();
+    check_flat(one_context, 40, 16 << 20);
+    end();
+}
+END_TEST
+
+START_TEST(events_kept)
+{
+    enum { MANY = 5000 };
+    cl_event *events = calloc(MANY, sizeof(cl_event));
+    const size_t all = 16;
+
+    begin();
+    for (int i = 0; i < MANY; i++)
+        ck_ok(clEnqueueNDRangeKernel(queue, add, 1, NULL, &all, NULL, 0, NULL, &events[i]));
+    ck_ok(clWaitForEvents(MANY, events));
+    for (int i = 0; i < MANY; i++) {
+        ck_assert_int_eq(event_status(events[i]), CL_COMPLETE);
+        ck_ok(clReleaseEvent(events[i]));
+    }
+    free(events);
+    end();
+}
+END_TEST
+
+START_TEST(an_idle_process_uses_no_processor)
+{
+    clock_t before;
+    double spent;
+
+    begin();
+    launch(add, 16);
+    ck_ok(clFinish(queue));
+    usleep(200000);
+    before = clock();
+    usleep(1000000);
+    spent = (double)(clock() - before) / CLOCKS_PER_SEC;
+    ck_assert_msg(spent < 0.2, "an idle second cost %.2f s of processor time", spent);
+    end();
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    const TTest *const tests[] = {
+        contexts_at_once,
+        kernels_and_finish,
+        kernels_without_finish,
+        every_kind_of_command,
+        buffers_come_and_go,
+        contexts_come_and_go,
+        events_kept,
+        an_idle_process_uses_no_processor,
+    };
+
+    return test_main(argc, argv, tests, COUNT(tests));
+}

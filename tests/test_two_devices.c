@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: one device that is several real ones. How many commands each real device ran is
+ * told by Tutti's own extension function.
+ */
+#include "support.h"
+
+enum { MANY = 64, N = 2048, BYTES = N * sizeof(cl_int), REAL = 16 };
+
+typedef cl_int(CL_API_CALL *task_counts_function)(cl_device_id device, cl_uint num_entries,
+                                                  cl_ulong *counts, char (*names)[64],
+                                                  cl_uint *num_devices);
+
+static task_counts_function task_counts(void)
+{
+    void *address =
+        clGetExtensionFunctionAddressForPlatform(platform, "clGetDeviceTaskCountsTUTTI");
+    task_counts_function function;
+
+    memcpy(&function, &address, sizeof(function));
+    return function;
+}
+
+static cl_uint read_counts(cl_ulong counts[REAL])
+{
+    task_counts_function function = task_counts();
+    char names[REAL][64];
+    cl_uint number = 0;
+
+    memset(counts, 0, REAL * sizeof(counts[0]));
+    ck_assert_ptr_nonnull(function);
+    ck_ok(function(device, REAL, counts, names, &number));
+    return number < REAL ? number : REAL;
+}
+
+START_TEST(the_extension_function)
+{
+    task_counts_function function = task_counts();
+    cl_uint number = 0;
+    cl_ulong counts[REAL];
+    char names[REAL][64];
+
+    ck_assert_ptr_nonnull(function);
+    ck_ok(function(device, 0, NULL, NULL, &number));
+    ck_assert_uint_ge(number, 1);
+    ck_ok(function(device, REAL, counts, names, NULL));
+    for (cl_uint i = 0; i < number && i < REAL; i++)
+        ck_assert_msg(memchr(names[i], 0, 64) && names[i][0], "real device %u has no name", i);
+    ck_assert_cl(function(NULL, REAL, counts, names, &number), CL_INVALID_DEVICE);
+}
+END_TEST
+
+START_TEST(both_devices_work)
+{
+    cl_program program = make_program(common_source);
+    cl_kernel slow = make_kernel(program, "slow"), add = make_kernel(program, "add");
+    cl_mem buffers[MANY];
+    cl_ulong before[REAL], after[REAL];
+    cl_int *values = calloc(1, BYTES), rounds = 20000, one = 1;
+    cl_uint number = read_counts(before);
+
+    skip_if(number < 2, "one real device only");
+    for (int i = 0; i < MANY; i++) {
+        for (int j = 0; j < N; j++)
+            values[j] = i;
+        buffers[i] = make_buffer(CL_MEM_COPY_HOST_PTR, BYTES, values);
+    }
+    for (int i = 0; i < MANY; i++) {
+        ck_ok(clSetKernelArg(slow, 0, sizeof(cl_mem), &buffers[i]));
+        ck_ok(clSetKernelArg(slow, 1, sizeof(rounds), &rounds));
+        launch(slow, N);
+        ck_ok(clSetKernelArg(add, 0, sizeof(cl_mem), &buffers[i]));
+        ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+        launch(add, N);
+    }
+    ck_ok(clFinish(queue));
+    for (int i = 0; i < MANY; i++) {
+        uint32_t x = (uint32_t)i;
+
+        for (int j = 0; j < rounds; j++)
+            x = x * 1664525u + 1013904223u;
+        read_ints(buffers[i], values, N);
+        for (int j = 0; j < N; j++)
+            ck_assert_int_eq(values[j], (cl_int)(x + 1));
+        ck_ok(clReleaseMemObject(buffers[i]));
+    }
+    read_counts(after);
+    for (cl_uint i = 0; i < number; i++)
+        ck_assert_msg(after[i] > before[i], "real device %u of %u ran nothing", i, number);
+    free(values);
+    ck_ok(clReleaseKernel(slow));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+START_TEST(data_follow_the_commands)
+{
+    enum { CHAIN = 8, STEPS = 40 };
+    cl_program program = make_program(common_source);
+    cl_kernel add = make_kernel(program, "add"), copy = make_kernel(program, "copy");
+    cl_mem buffers[CHAIN];
+    cl_int *values = calloc(1, BYTES), expected[CHAIN], value;
+
+    for (int i = 0; i < CHAIN; i++) {
+        for (int j = 0; j < N; j++)
+            values[j] = 100 * i;
+        expected[i] = 100 * i;
+        buffers[i] = make_buffer(CL_MEM_COPY_HOST_PTR, BYTES, values);
+    }
+    /* Each copy may find its source on one device and its target on another. */
+    for (int step = 0; step < STEPS; step++) {
+        for (int i = 0; i < CHAIN; i++) {
+            int from = (i + 3 * step + 1) % CHAIN;
+
+            value = step + i;
+            ck_ok(clSetKernelArg(add, 0, sizeof(cl_mem), &buffers[i]));
+            ck_ok(clSetKernelArg(add, 1, sizeof(value), &value));
+            launch(add, N);
+            expected[i] += value;
+            if (from == i)
+                continue;
+            ck_ok(clSetKernelArg(copy, 0, sizeof(cl_mem), &buffers[from]));
+            ck_ok(clSetKernelArg(copy, 1, sizeof(cl_mem), &buffers[i]));
+            launch(copy, N);
+            expected[i] = expected[from];
+            if (step % 4 == 0) {
+                ck_ok(clEnqueueCopyBuffer(queue, buffers[i], buffers[from], 0, 0, BYTES / 2, 0, NULL,
+                                          NULL));
+            }
+        }
+    }
+    for (int i = 0; i < CHAIN; i++) {
+        read_ints(buffers[i], values, N);
+        for (int j = 0; j < N; j++)
+            ck_assert_msg(values[j] == expected[i], "buffer %d element %d is %d, expected %d", i, j,
+                          values[j], expected[i]);
+        ck_ok(clReleaseMemObject(buffers[i]));
+    }
+    free(values);
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseKernel(copy));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+START_TEST(readers_of_one_buffer_everywhere)
+{
+    cl_program program = make_program(common_source);
+    cl_kernel copy = make_kernel(program, "copy");
+    cl_int *values = calloc(1, BYTES);
+    cl_mem source, targets[MANY];
+
+    for (int j = 0; j < N; j++)
+        values[j] = 3 * j;
+    source = make_buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, BYTES, values);
+    for (int i = 0; i < MANY; i++) {
+        targets[i] = make_buffer(CL_MEM_WRITE_ONLY, BYTES, NULL);
+        ck_ok(clSetKernelArg(copy, 0, sizeof(source), &source));
+        ck_ok(clSetKernelArg(copy, 1, sizeof(cl_mem), &targets[i]));
+        launch(copy, N);
+    }
+    for (int i = 0; i < MANY; i++) {
+        read_ints(targets[i], values, N);
+        for (int j = 0; j < N; j++)
+            ck_assert_int_eq(values[j], 3 * j);
+        ck_ok(clReleaseMemObject(targets[i]));
+    }
+    free(values);
+    ck_ok(clReleaseMemObject(source));
+    ck_ok(clReleaseKernel(copy));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    const TTest *const tests[] = {
+        the_extension_function,
+        both_devices_work,
+        data_follow_the_commands,
+        readers_of_one_buffer_everywhere,
+    };
+
+    return test_main(argc, argv, tests, COUNT(tests));
+}
