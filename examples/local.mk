@@ -73,3 +73,6 @@ nodist_examples_amr_amr_SOURCES = examples/amr/euler_cl.inc
 $(examples_amr_amr_OBJECTS): examples/amr/euler_cl.inc
 CLEANFILES += examples/amr/euler_cl.inc
 EXTRA_DIST += examples/amr/README.md examples/amr/amr.png examples/amr/euler.cl
+
+# Runs the three; needs no building.
+EXTRA_DIST += bench/paper

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What a small command costs on each platform that is named, in µs, interleaved in one process:
+ *     overhead [--repeat N] PLATFORM…      (parts of platform names; default: all platforms)
+ * Rows: empty kernels back to back on one buffer and on sixteen, kernel + clFinish, blocking
+ * 4-byte write and read. Each number is the median over the repetitions.
+ */
+#define CL_TARGET_OPENCL_VERSION 120
+#include <CL/cl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define MOST 8
+#define BUFFERS 16
+#define BURST 2000
+#define SINGLE 300
+
+struct target {
+    char name[128];
+    cl_context context;
+    cl_command_queue queue;
+    cl_program program;
+    cl_kernel kernel;
+    cl_mem buffer[BUFFERS];
+};
+
+static void check(cl_int error, const char *what)
+{
+    if (error == CL_SUCCESS)
+        return;
+    fprintf(stderr, "%s: error %d\n", what, error);
+    exit(1);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static void launch(struct target *t, int i)
+{
+    size_t items = 64;
+    check(clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &t->buffer[i]), "clSetKernelArg");
+    check(clEnqueueNDRangeKernel(t->queue, t->kernel, 1, NULL, &items, &items, 0, NULL, NULL),
+          "clEnqueueNDRangeKernel");
+}
+
+static double burst(struct target *t, int buffers)
+{
+    double start = now();
+    for (int i = 0; i < BURST; i++)
+        launch(t, i % buffers);
+    check(clFinish(t->queue), "clFinish");
+    return (now() - start) / BURST;
+}
+
+static double chained(struct target *t) { return burst(t, 1); }
+
+static double independent(struct target *t) { return burst(t, BUFFERS); }
+
+static double finish(struct target *t)
+{
+    double start = now();
+    for (int i = 0; i < SINGLE; i++) {
+        launch(t, 0);
+        check(clFinish(t->queue), "clFinish");
+    }
+    return (now() - start) / SINGLE;
+}
+
+static double write4(struct target *t)
+{
+    cl_int value = 1;
+    double start = now();
+    for (int i = 0; i < SINGLE; i++)
+        check(clEnqueueWriteBuffer(t->queue, t->buffer[0], CL_TRUE, 4, sizeof(value), &value, 0,
+                                   NULL, NULL),
+              "clEnqueueWriteBuffer");
+    return (now() - start) / SINGLE;
+}
+
+static double read4(struct target *t)
+{
+    cl_int value;
+    double start = now();
+    for (int i = 0; i < SINGLE; i++)
+        check(clEnqueueReadBuffer(t->queue, t->buffer[0], CL_TRUE, 4, sizeof(value), &value, 0,
+                                  NULL, NULL),
+              "clEnqueueReadBuffer");
+    return (now() - start) / SINGLE;
+}
+
+static const struct {
+    const char *name;
+    double (*run)(struct target *);
+} rows[] = {
+    {"kernels on one buffer", chained}, {"kernels on 16 buffers", independent},
+    {"kernel + clFinish", finish},      {"blocking write, 4 bytes", write4},
+    {"blocking read, 4 bytes", read4},
+};
+#define ROWS (sizeof(rows) / sizeof(rows[0]))
+
+static void open_target(struct target *t, cl_platform_id platform, cl_device_id device)
+{
+    static const char *source = "__kernel void touch(__global int *a) { if (a[0] == 12345) a[1] = 0; }";
+    cl_int error;
+    (void)platform;
+    t->context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    check(error, "clCreateContext");
+    t->queue = clCreateCommandQueue(t->context, device, 0, &error);
+    check(error, "clCreateCommandQueue");
+    t->program = clCreateProgramWithSource(t->context, 1, &source, NULL, &error);
+    check(error, "clCreateProgramWithSource");
+    check(clBuildProgram(t->program, 1, &device, "", NULL, NULL), "clBuildProgram");
+    t->kernel = clCreateKernel(t->program, "touch", &error);
+    check(error, "clCreateKernel");
+    for (int i = 0; i < BUFFERS; i++) {
+        t->buffer[i] = clCreateBuffer(t->context, CL_MEM_READ_WRITE, 4096, NULL, &error);
+        check(error, "clCreateBuffer");
+    }
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static int wanted(const char *name, int argc, char **argv)
+{
+    int named = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--repeat") == 0) {
+            i++;
+            continue;
+        }
+        named = 1;
+        if (strstr(name, argv[i]))
+            return 1;
+    }
+    return !named;
+}
+
+int main(int argc, char **argv)
+{
+    static struct target target[MOST];
+    cl_platform_id platforms[MOST];
+    cl_uint count = 0;
+    int targets = 0, repeat = 11;
+    for (int i = 1; i + 1 < argc; i++)
+        if (strcmp(argv[i], "--repeat") == 0 && (repeat = atoi(argv[i + 1])) < 1)
+            repeat = 1;
+    check(clGetPlatformIDs(MOST, platforms, &count), "clGetPlatformIDs");
+    for (cl_uint p = 0; p < count && p < MOST; p++) {
+        cl_device_id device;
+        char name[128];
+        check(clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof(name), name, NULL),
+              "clGetPlatformInfo");
+        if (!wanted(name, argc, argv) ||
+            clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
+            continue;
+        memcpy(target[targets].name, name, sizeof(name));
+        open_target(&target[targets++], platforms[p], device);
+    }
+    double *times = calloc(ROWS * MOST * (size_t)repeat, sizeof(*times));
+    if (!times || targets == 0) {
+        fprintf(stderr, "no platform\n");
+        return 1;
+    }
+    for (int r = -1; r < repeat; r++) /* the first round warms up */
+        for (size_t row = 0; row < ROWS; row++)
+            for (int t = 0; t < targets; t++) {
+                double time = rows[row].run(&target[t]);
+                if (r >= 0)
+                    times[(row * MOST + (size_t)t) * (size_t)repeat + (size_t)r] = time;
+            }
+    for (size_t row = 0; row < ROWS; row++) {
+        printf("%-26s", rows[row].name);
+        for (int t = 0; t < targets; t++) {
+            double *list = &times[(row * MOST + (size_t)t) * (size_t)repeat];
+            qsort(list, (size_t)repeat, sizeof(*list), ascending);
+            printf("  %s %.2f us", target[t].name, list[repeat / 2]);
+        }
+        printf("\n");
+    }
+    free(times);
+    for (int t = 0; t < targets; t++) {
+        for (int i = 0; i < BUFFERS; i++)
+            clReleaseMemObject(target[t].buffer[i]);
+        clReleaseKernel(target[t].kernel);
+        clReleaseProgram(target[t].program);
+        clReleaseCommandQueue(target[t].queue);
+        clReleaseContext(target[t].context);
+    }
+    return 0;
+}
