@@ -5,6 +5,7 @@
 #include "virtual_device/build_device.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/include.h"
+#include "virtual_device/kernel.h"
 #include "virtual_device/source.h"
 
 #include <signal.h>
@@ -174,7 +175,7 @@ static cl_int begin(cl_program program) {
         error = CL_INVALID_OPERATION;
     /* A released kernel that commands in flight still hold is no longer attached. */
     for (struct tutti_kernel_link *link = program->kernels; link; link = link->next)
-        if (TUTTI_IS_KERNEL(link->kernel))
+        if (atomic_load(&link->kernel->object.user_refs) > 0)
             error = CL_INVALID_OPERATION;
     if (error == CL_SUCCESS)
         program->status = CL_BUILD_IN_PROGRESS;
