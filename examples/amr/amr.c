@@ -15,8 +15,8 @@
 #include <math.h>
 #include <string.h>
 
-#define ROUNDING 1e-11  /* relative change of a total over all steps */
-#define ASYMMETRY 1e-9  /* limiters amplify rounding errors */
+#define ROUNDING 1e-11 /* relative change of a total over all steps */
+#define ASYMMETRY 1e-9 /* limiters amplify rounding errors */
 #define PICTURE_PIXELS 768
 
 struct run {
@@ -25,8 +25,7 @@ struct run {
     bool solved;
 };
 
-static double once(void *user)
-{
+static double once(void *user) {
     struct run *run = user;
     if (run->solved)
         solution_free(&run->solution);
@@ -40,8 +39,7 @@ static double once(void *user)
  * when it falls from each to the next.
  */
 static bool check_errors(const struct solver *solver, const struct solution *deepest,
-                         double error[MAX_LEVEL + 1], unsigned *count)
-{
+                         double error[MAX_LEVEL + 1], unsigned *count) {
     struct solver uniform = *solver, shallow = *solver;
     struct solution reference, solution;
     bool falls = true;
@@ -58,8 +56,7 @@ static bool check_errors(const struct solver *solver, const struct solution *dee
         } else {
             error[*count] = solution_error(deepest, &reference);
         }
-        progress(solver->options, "depth %u: mean error of density %g\n", depth,
-                 error[*count]);
+        progress(solver->options, "depth %u: mean error of density %g\n", depth, error[*count]);
         if (*count > 0 && !(error[*count] < error[*count - 1]))
             falls = false;
         (*count)++;
@@ -68,27 +65,22 @@ static bool check_errors(const struct solver *solver, const struct solution *dee
     return falls;
 }
 
-static double change(const double total[2])
-{
-    return fabs(total[1] - total[0]) / fabs(total[0]);
-}
+static double change(const double total[2]) { return fabs(total[1] - total[0]) / fabs(total[0]); }
 
-static double finest_cells(const struct solution *solution)
-{
+static double finest_cells(const struct solution *solution) {
     return pow((double)((size_t)solution->tree.n << solution->tree.max_level), 2);
 }
 
-static bool solve(const struct solver *solver, bool compare, const char *image)
-{
+static bool solve(const struct solver *solver, bool compare, const char *image) {
     struct run run = {.solver = solver};
     struct measure measured;
     measure(solver->options, solver->lanes, once, &run, &measured);
     const struct solution *solution = &run.solution;
     const double n = solver->n, cell_steps = solution->patch_steps * n * n;
     const double padded = n + 2 * GHOSTS;
-    const double bytes = solution->patch_steps * (sizeof(struct cell) * (2 * padded * padded +
-                                                                         SIDES * n) +
-                                                  sizeof(double) * 2 * n);
+    const double bytes =
+        solution->patch_steps *
+        (sizeof(struct cell) * (2 * padded * padded + SIDES * n) + sizeof(double) * 2 * n);
 
     const double mass = change(solution->mass), energy = change(solution->energy);
     const double asymmetry = solution_asymmetry(solution);
@@ -129,8 +121,7 @@ static bool solve(const struct solver *solver, bool compare, const char *image)
     return right;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct common_options options;
     const char *passes_text = NULL, *image = NULL;
     unsigned long n = 8, coarsest = 1, deepest = 4, interval = 4, steps = 10;
@@ -180,8 +171,8 @@ int main(int argc, char **argv)
     solver.refine_above = refine_above;
     solver.coarsen_below = coarsen_below;
     solver.regrid_interval = interval;
-    const bool right = passes > 0 ? blocks_run(&solver, pass, passes, steps)
-                                  : solve(&solver, !no_compare, image);
+    const bool right =
+        passes > 0 ? blocks_run(&solver, pass, passes, steps) : solve(&solver, !no_compare, image);
     solver_close(&solver);
     lanes_close(&lanes);
     return right ? 0 : 1;

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WAVES 1.0        /* wave lengths across a block */
-#define AMPLITUDE 0.2    /* of the density wave */
-#define TOLERANCE 0.02   /* of the density, where the scheme's own error is below 0.01 */
+#define WAVES 1.0         /* wave lengths across a block */
+#define AMPLITUDE 0.2     /* of the density wave */
+#define TOLERANCE 0.02    /* of the density, where the scheme's own error is below 0.01 */
 #define COURANT_BLOCK 0.2 /* time step / cell size for the velocity 1 and a signal below 2.5 */
 
 struct block {
@@ -28,8 +28,7 @@ struct blocks {
     size_t first; /* of the pass that is running */
 };
 
-unsigned passes_parse(const char *text, struct pass pass[MAX_PASSES])
-{
+unsigned passes_parse(const char *text, struct pass pass[MAX_PASSES]) {
     for (unsigned count = 0; count < MAX_PASSES;) {
         char *end;
         pass[count].count = strtoul(text, &end, 10);
@@ -49,20 +48,17 @@ unsigned passes_parse(const char *text, struct pass pass[MAX_PASSES])
     return 0;
 }
 
-static size_t side_of(size_t bytes)
-{
+static size_t side_of(size_t bytes) {
     const size_t side = (size_t)sqrt((double)bytes / sizeof(struct cell)), least = 4 * GHOSTS;
     return side < least ? least : side;
 }
 
 /* A density wave carried by a uniform flow: an exact solution, x in cells. */
-static double exact_density(const struct block *block, double x)
-{
+static double exact_density(const struct block *block, double x) {
     return 1 + AMPLITUDE * sin(2 * M_PI * (WAVES * x / (double)block->side + block->phase));
 }
 
-static void block_create(struct block *block, size_t bytes, size_t index)
-{
+static void block_create(struct block *block, size_t bytes, size_t index) {
     *block = (struct block){.side = side_of(bytes), .phase = fmod(0.618 * (double)index, 1)};
     const size_t cells = block->side * block->side;
     block->initial = allocate(sizeof(struct cell) * cells);
@@ -75,16 +71,14 @@ static void block_create(struct block *block, size_t bytes, size_t index)
     }
 }
 
-static cl_mem device_buffer(const struct lane *lane, size_t bytes)
-{
+static cl_mem device_buffer(const struct lane *lane, size_t bytes) {
     cl_int status;
     cl_mem buffer = clCreateBuffer(lane->context, CL_MEM_READ_WRITE, bytes, NULL, &status);
     cl_check(status, "clCreateBuffer");
     return buffer;
 }
 
-static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done)
-{
+static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done) {
     struct blocks *blocks = user;
     struct block *block = &blocks->block[blocks->first + index];
     cl_kernel kernel = blocks->solver->kernel[lane->index].advance;
@@ -120,8 +114,7 @@ static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done)
     cl_check(clReleaseEvent(previous), "clReleaseEvent");
 }
 
-static void finish(void *user, struct lane *lane, size_t index)
-{
+static void finish(void *user, struct lane *lane, size_t index) {
     struct blocks *blocks = user;
     struct block *block = &blocks->block[blocks->first + index];
     cl_check(clEnqueueUnmapMemObject(lane->queue, block->buffer, block->mapped, 0, NULL, NULL),
@@ -131,8 +124,7 @@ static void finish(void *user, struct lane *lane, size_t index)
     cl_check(clReleaseMemObject(block->border), "clReleaseMemObject");
 }
 
-static double once(void *user)
-{
+static double once(void *user) {
     struct blocks *blocks = user;
     const struct work work = {.user = user, .enqueue = enqueue, .finish = finish};
     for (size_t i = 0; i < blocks->count; i++) {
@@ -149,8 +141,7 @@ static double once(void *user)
 }
 
 /* The worst error of density where the fixed ghost cells have had no influence; NaN if none. */
-static double block_error(const struct block *block, unsigned long steps)
-{
+static double block_error(const struct block *block, unsigned long steps) {
     const size_t margin = GHOSTS * (steps + 1);
     double worst = NAN;
     for (size_t j = margin; j + margin < block->side; j++)
@@ -165,16 +156,14 @@ static double block_error(const struct block *block, unsigned long steps)
 }
 
 /* Wrong, too, is a block that still is what it was. */
-static bool block_right(const struct block *block, unsigned long steps, double *error)
-{
+static bool block_right(const struct block *block, unsigned long steps, double *error) {
     const size_t bytes = sizeof(struct cell) * block->side * block->side;
     *error = block_error(block, steps);
     return memcmp(block->u, block->initial, bytes) != 0 && !(*error > TOLERANCE);
 }
 
 bool blocks_run(const struct solver *solver, const struct pass *pass, unsigned passes,
-                unsigned long steps)
-{
+                unsigned long steps) {
     struct blocks blocks = {.solver = solver, .pass = pass, .passes = passes, .steps = steps};
     char text[256] = "";
     double bytes = 0, work = 0, worst = 0;

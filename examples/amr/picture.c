@@ -8,19 +8,17 @@
 #include <stdlib.h>
 
 /* From dark blue over green to yellow, for 0 to 1. */
-static void colour_of(double value, uint8_t rgb[3])
-{
+static void colour_of(double value, uint8_t rgb[3]) {
     static const double stop[][3] = {
         {68, 1, 84}, {59, 82, 139}, {33, 145, 140}, {94, 201, 98}, {253, 231, 37}};
     const double at = fmin(fmax(value, 0), 1) * 4;
     const unsigned below = at >= 4 ? 3 : (unsigned)at;
     for (unsigned c = 0; c < 3; c++)
-        rgb[c] = (uint8_t)lround(stop[below][c] +
-                                 (at - below) * (stop[below + 1][c] - stop[below][c]));
+        rgb[c] =
+            (uint8_t)lround(stop[below][c] + (at - below) * (stop[below + 1][c] - stop[below][c]));
 }
 
-static void outline(const struct patch *patch, size_t side, uint8_t *rgb)
-{
+static void outline(const struct patch *patch, size_t side, uint8_t *rgb) {
     const size_t length = side >> patch->level;
     const size_t left = patch->x * length, top = side - (patch->y + 1) * length;
     for (size_t i = 0; i < length; i++)
@@ -32,8 +30,7 @@ static void outline(const struct patch *patch, size_t side, uint8_t *rgb)
         }
 }
 
-void picture_write(const struct tree *tree, unsigned pixels, const char *path)
-{
+void picture_write(const struct tree *tree, unsigned pixels, const char *path) {
     const size_t cells = (size_t)tree->n << tree->max_level;
     const size_t zoom = pixels > cells ? pixels / cells : 1, side = cells * zoom;
     uint8_t *rgb = allocate(3 * side * side);
@@ -46,8 +43,8 @@ void picture_write(const struct tree *tree, unsigned pixels, const char *path)
     }
     for (size_t y = 0; y < side; y++)
         for (size_t x = 0; x < side; x++) {
-            const struct cell cell = tree_sample(tree, tree->max_level, (long)(x / zoom),
-                                                 (long)(cells - 1 - y / zoom));
+            const struct cell cell =
+                tree_sample(tree, tree->max_level, (long)(x / zoom), (long)(cells - 1 - y / zoom));
             colour_of((cell.q[0] - least) / (most - least), &rgb[3 * (y * side + x)]);
         }
     for (size_t i = 0; i < tree->leaves; i++)

@@ -14,8 +14,7 @@ static const char source[] =
 #include "euler_cl.inc"
     ;
 
-void solver_open(struct solver *solver, struct lanes *lanes, const struct common_options *options)
-{
+void solver_open(struct solver *solver, struct lanes *lanes, const struct common_options *options) {
     char build_options[64];
     *solver = (struct solver){.options = options, .lanes = lanes};
     if (!lanes_have_extension(lanes, "cl_khr_fp64"))
@@ -28,8 +27,7 @@ void solver_open(struct solver *solver, struct lanes *lanes, const struct common
     }
 }
 
-void solver_close(struct solver *solver)
-{
+void solver_close(struct solver *solver) {
     for (unsigned i = 0; i < solver->lanes->count; i++) {
         cl_check(clReleaseKernel(solver->kernel[i].advance), "clReleaseKernel");
         cl_check(clReleaseKernel(solver->kernel[i].inspect), "clReleaseKernel");
@@ -51,8 +49,7 @@ struct sweep {
     bool inspect_only;
 };
 
-static cl_mem host_buffer(const struct lane *lane, cl_mem_flags flags, size_t bytes, void *host)
-{
+static cl_mem host_buffer(const struct lane *lane, cl_mem_flags flags, size_t bytes, void *host) {
     cl_int status;
     cl_mem buffer =
         clCreateBuffer(lane->context, flags | CL_MEM_USE_HOST_PTR, bytes, host, &status);
@@ -61,8 +58,7 @@ static cl_mem host_buffer(const struct lane *lane, cl_mem_flags flags, size_t by
 }
 
 static void *map_result(const struct lane *lane, cl_mem buffer, size_t bytes, cl_uint waits,
-                        const cl_event *wait, cl_event *mapped)
-{
+                        const cl_event *wait, cl_event *mapped) {
     cl_int status;
     void *pointer = clEnqueueMapBuffer(lane->queue, buffer, CL_FALSE, CL_MAP_READ, 0, bytes, waits,
                                        wait, mapped, &status);
@@ -70,8 +66,7 @@ static void *map_result(const struct lane *lane, cl_mem buffer, size_t bytes, cl
     return pointer;
 }
 
-static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done)
-{
+static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done) {
     struct sweep *sweep = user;
     struct patch *patch = sweep->tree->leaf[index];
     struct task *task = &sweep->task[index];
@@ -119,8 +114,7 @@ static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done)
     cl_check(clReleaseEvent(inspected), "clReleaseEvent");
 }
 
-static void unmap_release(const struct lane *lane, cl_mem buffer, void *mapped)
-{
+static void unmap_release(const struct lane *lane, cl_mem buffer, void *mapped) {
     if (!buffer)
         return;
     if (mapped)
@@ -129,8 +123,7 @@ static void unmap_release(const struct lane *lane, cl_mem buffer, void *mapped)
     cl_check(clReleaseMemObject(buffer), "clReleaseMemObject");
 }
 
-static void finish(void *user, struct lane *lane, size_t index)
-{
+static void finish(void *user, struct lane *lane, size_t index) {
     struct sweep *sweep = user;
     struct task *task = &sweep->task[index];
     unmap_release(lane, task->found, task->found_mapped);
@@ -139,8 +132,7 @@ static void finish(void *user, struct lane *lane, size_t index)
     unmap_release(lane, task->u, NULL);
 }
 
-static double maximum(const double *value, size_t count)
-{
+static double maximum(const double *value, size_t count) {
     double most = 0;
     for (size_t i = 0; i < count; i++)
         most = fmax(most, value[i]);
@@ -148,8 +140,7 @@ static double maximum(const double *value, size_t count)
 }
 
 static void sweep_patches(const struct solver *solver, struct tree *tree, double time_step,
-                          bool inspect_only)
-{
+                          bool inspect_only) {
     struct sweep sweep = {.solver = solver,
                           .tree = tree,
                           .task = allocate(sizeof(struct task) * tree->leaves),
@@ -166,8 +157,7 @@ static void sweep_patches(const struct solver *solver, struct tree *tree, double
 }
 
 /* The longest time step that is stable in every patch. */
-static double stable_step(const struct tree *tree)
-{
+static double stable_step(const struct tree *tree) {
     double step = INFINITY;
     for (size_t i = 0; i < tree->leaves; i++) {
         const struct patch *patch = tree->leaf[i];
@@ -176,8 +166,7 @@ static double stable_step(const struct tree *tree)
     return step;
 }
 
-static void set_initial(const struct tree *tree, struct patch *patch)
-{
+static void set_initial(const struct tree *tree, struct patch *patch) {
     const double size = tree_cell_size(tree, patch->level);
     const long n = tree->n;
     for (long j = 0; j < n; j++)
@@ -199,8 +188,7 @@ static void set_initial(const struct tree *tree, struct patch *patch)
 }
 
 /* Refines what the last sweep found steep; returns whether anything changed. */
-static bool refine_steep(const struct solver *solver, struct tree *tree)
-{
+static bool refine_steep(const struct solver *solver, struct tree *tree) {
     bool *steep = allocate(sizeof(bool) * tree->leaves);
     struct {
         unsigned level, x, y;
@@ -228,8 +216,7 @@ static bool refine_steep(const struct solver *solver, struct tree *tree)
 }
 
 /* Joins four leaves where the last sweep found all of them smooth. */
-static void coarsen_smooth(const struct solver *solver, struct tree *tree)
-{
+static void coarsen_smooth(const struct solver *solver, struct tree *tree) {
     for (unsigned level = tree->max_level; level-- > solver->coarsest;)
         for (unsigned y = 0; y < 1u << level; y++)
             for (unsigned x = 0; x < 1u << level; x++) {
@@ -244,16 +231,14 @@ static void coarsen_smooth(const struct solver *solver, struct tree *tree)
             }
 }
 
-static void regrid(const struct solver *solver, struct tree *tree)
-{
+static void regrid(const struct solver *solver, struct tree *tree) {
     coarsen_smooth(solver, tree);
     tree_list(tree);
     refine_steep(solver, tree);
     tree_list(tree);
 }
 
-static void set_up(const struct solver *solver, struct tree *tree)
-{
+static void set_up(const struct solver *solver, struct tree *tree) {
     tree_create(tree, solver->n, solver->deepest);
     set_initial(tree, tree->leaf[0]);
     sweep_patches(solver, tree, 0, true);
@@ -266,8 +251,7 @@ static void set_up(const struct solver *solver, struct tree *tree)
 }
 
 /* Kahan's summation: the sum of a million cells must not lose more than the solver does. */
-static void totals(const struct tree *tree, double *mass, double *energy)
-{
+static void totals(const struct tree *tree, double *mass, double *energy) {
     double sum[2] = {0, 0}, lost[2] = {0, 0};
     const long n = tree->n;
     for (size_t p = 0; p < tree->leaves; p++) {
@@ -286,8 +270,7 @@ static void totals(const struct tree *tree, double *mass, double *energy)
     *energy = sum[1];
 }
 
-void solver_run(const struct solver *solver, struct solution *solution)
-{
+void solver_run(const struct solver *solver, struct solution *solution) {
     struct tree *tree = &solution->tree;
     double time = 0;
     *solution = (struct solution){.steps = 0};
@@ -317,13 +300,9 @@ void solver_run(const struct solver *solver, struct solution *solution)
     totals(tree, &solution->mass[1], &solution->energy[1]);
 }
 
-void solution_free(struct solution *solution)
-{
-    tree_destroy(&solution->tree);
-}
+void solution_free(struct solution *solution) { tree_destroy(&solution->tree); }
 
-double solution_asymmetry(const struct solution *solution)
-{
+double solution_asymmetry(const struct solution *solution) {
     const struct tree *tree = &solution->tree;
     const long side = (long)tree->n << tree->max_level;
     double worst = 0;
@@ -342,8 +321,7 @@ double solution_asymmetry(const struct solution *solution)
     return worst;
 }
 
-double solution_error(const struct solution *solution, const struct solution *reference)
-{
+double solution_error(const struct solution *solution, const struct solution *reference) {
     const unsigned level = reference->tree.max_level;
     const long side = (long)reference->tree.n << level;
     double sum = 0;

@@ -15,7 +15,7 @@ struct solver {
     const struct common_options *options;
     struct lanes *lanes;
     struct kernels kernel[MAX_LANES];
-    unsigned n;              /* cells along a patch's side */
+    unsigned n;                 /* cells along a patch's side */
     unsigned coarsest, deepest; /* levels */
     double end_time;
     double refine_above, coarsen_below; /* steepest relative change of density between cells */
@@ -26,14 +26,13 @@ struct solver {
 struct solution {
     struct tree tree;
     unsigned long steps;
-    double patch_steps;         /* tasks */
-    double mass[2], energy[2];  /* at the start and at the end */
-    double seconds;             /* of the main loop */
+    double patch_steps;        /* tasks */
+    double mass[2], energy[2]; /* at the start and at the end */
+    double seconds;            /* of the main loop */
 };
 
 /* Builds the kernels for all lanes; exits where a device has no double precision. */
-void solver_open(struct solver *solver, struct lanes *lanes,
-                 const struct common_options *options);
+void solver_open(struct solver *solver, struct lanes *lanes, const struct common_options *options);
 void solver_close(struct solver *solver);
 
 /*

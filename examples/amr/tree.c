@@ -6,18 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t cells_of(const struct tree *tree)
-{
+static size_t cells_of(const struct tree *tree) {
     return (size_t)(tree->n + 2 * GHOSTS) * (tree->n + 2 * GHOSTS);
 }
 
-static struct patch **place(const struct tree *tree, unsigned level, unsigned x, unsigned y)
-{
+static struct patch **place(const struct tree *tree, unsigned level, unsigned x, unsigned y) {
     return &tree->grid[level][((size_t)y << level) + x];
 }
 
-static struct patch *patch_create(struct tree *tree, unsigned level, unsigned x, unsigned y)
-{
+static struct patch *patch_create(struct tree *tree, unsigned level, unsigned x, unsigned y) {
     struct patch *patch = allocate_zeroed(1, sizeof(*patch));
     *patch = (struct patch){.level = level, .x = x, .y = y};
     patch->u = allocate_pages(sizeof(struct cell) * cells_of(tree));
@@ -28,8 +25,7 @@ static struct patch *patch_create(struct tree *tree, unsigned level, unsigned x,
     return patch;
 }
 
-static void patch_destroy(struct tree *tree, struct patch *patch)
-{
+static void patch_destroy(struct tree *tree, struct patch *patch) {
     *place(tree, patch->level, patch->x, patch->y) = NULL;
     free(patch->u);
     free(patch->next);
@@ -38,8 +34,7 @@ static void patch_destroy(struct tree *tree, struct patch *patch)
     free(patch);
 }
 
-void tree_create(struct tree *tree, unsigned n, unsigned max_level)
-{
+void tree_create(struct tree *tree, unsigned n, unsigned max_level) {
     *tree = (struct tree){.n = n, .max_level = max_level};
     for (unsigned level = 0; level <= max_level; level++)
         tree->grid[level] = allocate_zeroed((size_t)1 << 2 * level, sizeof(struct patch *));
@@ -47,8 +42,7 @@ void tree_create(struct tree *tree, unsigned n, unsigned max_level)
     tree_list(tree);
 }
 
-void tree_destroy(struct tree *tree)
-{
+void tree_destroy(struct tree *tree) {
     for (size_t i = 0; i < tree->leaves; i++)
         patch_destroy(tree, tree->leaf[i]);
     for (unsigned level = 0; level <= tree->max_level; level++)
@@ -56,21 +50,18 @@ void tree_destroy(struct tree *tree)
     free(tree->leaf);
 }
 
-double tree_cell_size(const struct tree *tree, unsigned level)
-{
+double tree_cell_size(const struct tree *tree, unsigned level) {
     return 1.0 / (double)((size_t)tree->n << level);
 }
 
-struct patch *tree_leaf(const struct tree *tree, unsigned level, long x, long y)
-{
+struct patch *tree_leaf(const struct tree *tree, unsigned level, long x, long y) {
     const long side = 1L << level;
     if (level > tree->max_level || x < 0 || y < 0 || x >= side || y >= side)
         return NULL;
     return *place(tree, level, (unsigned)x, (unsigned)y);
 }
 
-static double minmod(double a, double b)
-{
+static double minmod(double a, double b) {
     if (a * b <= 0)
         return 0;
     return fabs(a) < fabs(b) ? a : b;
@@ -81,8 +72,7 @@ static double minmod(double a, double b)
  * another patch are left flat: its cells may be of any level.
  */
 static struct cell quarter(const struct tree *tree, const struct patch *patch, long i, long j,
-                           bool right, bool above)
-{
+                           bool right, bool above) {
     const long n = tree->n;
     const struct cell *c = &patch->u[cell_index(tree, i, j)];
     struct cell result;
@@ -100,17 +90,15 @@ static struct cell quarter(const struct tree *tree, const struct patch *patch, l
 }
 
 /* Adding in pairs across the diagonal keeps the mean symmetric to the last bit. */
-static struct cell mean_of_four(const struct cell part[2][2])
-{
+static struct cell mean_of_four(const struct cell part[2][2]) {
     struct cell mean;
     for (unsigned k = 0; k < 4; k++)
-        mean.q[k] = 0.25 * ((part[0][0].q[k] + part[1][1].q[k]) +
-                            (part[0][1].q[k] + part[1][0].q[k]));
+        mean.q[k] =
+            0.25 * ((part[0][0].q[k] + part[1][1].q[k]) + (part[0][1].q[k] + part[1][0].q[k]));
     return mean;
 }
 
-static struct cell sample_inside(const struct tree *tree, unsigned level, long i, long j)
-{
+static struct cell sample_inside(const struct tree *tree, unsigned level, long i, long j) {
     const long n = tree->n;
     struct patch *patch = tree_leaf(tree, level, i / n, j / n);
     if (patch)
@@ -130,8 +118,7 @@ static struct cell sample_inside(const struct tree *tree, unsigned level, long i
     return mean_of_four(part);
 }
 
-struct cell tree_sample(const struct tree *tree, unsigned level, long i, long j)
-{
+struct cell tree_sample(const struct tree *tree, unsigned level, long i, long j) {
     const long side = (long)tree->n << level;
     const bool mirror_x = i < 0 || i >= side, mirror_y = j < 0 || j >= side;
     if (mirror_x)
@@ -146,8 +133,7 @@ struct cell tree_sample(const struct tree *tree, unsigned level, long i, long j)
     return cell;
 }
 
-void tree_fill_ghosts(const struct tree *tree, struct patch *patch)
-{
+void tree_fill_ghosts(const struct tree *tree, struct patch *patch) {
     const long n = tree->n, left = (long)patch->x * n, bottom = (long)patch->y * n;
     for (long j = -GHOSTS; j < n + GHOSTS; j++)
         for (long i = -GHOSTS; i < n + GHOSTS; i++) {
@@ -158,8 +144,7 @@ void tree_fill_ghosts(const struct tree *tree, struct patch *patch)
         }
 }
 
-void tree_correct_fluxes(const struct tree *tree, struct patch *patch, double time_step)
-{
+void tree_correct_fluxes(const struct tree *tree, struct patch *patch, double time_step) {
     static const struct {
         int x, y;
         enum side opposite;
@@ -183,8 +168,9 @@ void tree_correct_fluxes(const struct tree *tree, struct patch *patch, double ti
                 const unsigned at = half * n / 2 + f / 2;
                 const struct cell *gone = &patch->border[side * n + at];
                 const unsigned edge = side == RIGHT || side == TOP ? n - 1 : 0;
-                struct cell *cell = &patch->next[across_x ? cell_index(tree, edge, at)
-                                                          : cell_index(tree, at, edge)];
+                struct cell *cell =
+                    &patch
+                         ->next[across_x ? cell_index(tree, edge, at) : cell_index(tree, at, edge)];
                 for (unsigned k = 0; k < 4; k++) {
                     const double mean = 0.5 * (entered[f].q[k] + entered[f + 1].q[k]);
                     cell->q[k] += sign * ratio * (mean - gone->q[k]);
@@ -195,8 +181,7 @@ void tree_correct_fluxes(const struct tree *tree, struct patch *patch, double ti
 }
 
 /* Refines the leaf that covers this place of a level, if one that is coarser does. */
-static void refine_coarser(struct tree *tree, unsigned level, long x, long y)
-{
+static void refine_coarser(struct tree *tree, unsigned level, long x, long y) {
     for (unsigned up = 1; up <= level; up++) {
         struct patch *patch = tree_leaf(tree, level - up, x >> up, y >> up);
         if (patch) {
@@ -206,8 +191,7 @@ static void refine_coarser(struct tree *tree, unsigned level, long x, long y)
     }
 }
 
-void tree_refine(struct tree *tree, struct patch *patch)
-{
+void tree_refine(struct tree *tree, struct patch *patch) {
     const long n = tree->n, side = 1L << patch->level;
     for (long dy = -1; dy <= 1; dy++)
         for (long dx = -1; dx <= 1; dx++) {
@@ -223,15 +207,13 @@ void tree_refine(struct tree *tree, struct patch *patch)
             child->fastest = patch->fastest;
             for (long j = 0; j < n; j++)
                 for (long i = 0; i < n; i++)
-                    child->u[cell_index(tree, i, j)] =
-                        quarter(tree, patch, (a * n + i) / 2, (b * n + j) / 2, i % 2 != 0,
-                                j % 2 != 0);
+                    child->u[cell_index(tree, i, j)] = quarter(
+                        tree, patch, (a * n + i) / 2, (b * n + j) / 2, i % 2 != 0, j % 2 != 0);
         }
     patch_destroy(tree, patch);
 }
 
-bool tree_coarsen(struct tree *tree, unsigned level, unsigned x, unsigned y)
-{
+bool tree_coarsen(struct tree *tree, unsigned level, unsigned x, unsigned y) {
     const long n = tree->n;
     for (long dy = 0; dy < 2; dy++)
         for (long dx = 0; dx < 2; dx++)
@@ -267,8 +249,7 @@ bool tree_coarsen(struct tree *tree, unsigned level, unsigned x, unsigned y)
     return true;
 }
 
-static void list_below(struct tree *tree, unsigned level, unsigned x, unsigned y)
-{
+static void list_below(struct tree *tree, unsigned level, unsigned x, unsigned y) {
     struct patch *patch = *place(tree, level, x, y);
     if (patch) {
         tree->leaf[tree->leaves++] = patch;
@@ -279,8 +260,7 @@ static void list_below(struct tree *tree, unsigned level, unsigned x, unsigned y
             list_below(tree, level + 1, 2 * x + a, 2 * y + b);
 }
 
-void tree_list(struct tree *tree)
-{
+void tree_list(struct tree *tree) {
     size_t most = 0;
     for (unsigned level = 0; level <= tree->max_level; level++)
         for (size_t i = 0; i < (size_t)1 << 2 * level; i++)

@@ -22,15 +22,15 @@ struct cell {
  */
 struct patch {
     unsigned level, x, y;
-    struct cell *u, *next; /* before and after a time step */
-    struct cell *border;   /* fluxes through the four sides, n each */
-    double *found;         /* by rows: steepest density changes, then fastest signals */
+    struct cell *u, *next;    /* before and after a time step */
+    struct cell *border;      /* fluxes through the four sides, n each */
+    double *found;            /* by rows: steepest density changes, then fastest signals */
     double steepest, fastest; /* over all rows; inherited by what is refined or coarsened */
 };
 
 struct tree {
-    unsigned n;         /* cells along a patch's side */
-    unsigned max_level; /* no patch is finer */
+    unsigned n;                         /* cells along a patch's side */
+    unsigned max_level;                 /* no patch is finer */
     struct patch **grid[MAX_LEVEL + 1]; /* by level, then y * 2^level + x; NULL: no leaf there */
     struct patch **leaf;                /* all leaves, depth first */
     size_t leaves;
@@ -74,8 +74,7 @@ struct cell tree_sample(const struct tree *tree, unsigned level, long i, long j)
 double tree_cell_size(const struct tree *tree, unsigned level);
 
 /* Where cell (i, j) of a patch lies in its arrays; ghost cells are at -1, n and so on. */
-static inline size_t cell_index(const struct tree *tree, long i, long j)
-{
+static inline size_t cell_index(const struct tree *tree, long i, long j) {
     return (size_t)((j + GHOSTS) * (long)(tree->n + 2 * GHOSTS) + i + GHOSTS);
 }
 

@@ -8,8 +8,7 @@
 
 #define PAGE_BYTES 4096
 
-void die(const char *format, ...)
-{
+void die(const char *format, ...) {
     va_list arguments;
     fprintf(stderr, "%s: ", program_invocation_short_name);
     va_start(arguments, format);
@@ -21,8 +20,7 @@ void die(const char *format, ...)
     _Exit(1);
 }
 
-const char *cl_error_name(cl_int status)
-{
+const char *cl_error_name(cl_int status) {
     static const struct {
         cl_int status;
         const char *name;
@@ -77,30 +75,26 @@ const char *cl_error_name(cl_int status)
     return "unknown error";
 }
 
-void cl_check(cl_int status, const char *call)
-{
+void cl_check(cl_int status, const char *call) {
     if (status != CL_SUCCESS)
         die("%s: %s (%d)", call, cl_error_name(status), status);
 }
 
-void *allocate(size_t bytes)
-{
+void *allocate(size_t bytes) {
     void *memory = malloc(bytes ? bytes : 1);
     if (!memory)
         die("no memory for %zu bytes", bytes);
     return memory;
 }
 
-void *allocate_zeroed(size_t count, size_t bytes)
-{
+void *allocate_zeroed(size_t count, size_t bytes) {
     void *memory = calloc(count ? count : 1, bytes ? bytes : 1);
     if (!memory)
         die("no memory for %zu times %zu bytes", count, bytes);
     return memory;
 }
 
-void *allocate_pages(size_t bytes)
-{
+void *allocate_pages(size_t bytes) {
     void *memory;
     if (posix_memalign(&memory, PAGE_BYTES, bytes ? bytes : 1) != 0)
         die("no memory for %zu bytes", bytes);

@@ -27,8 +27,7 @@ struct in_flight {
     cl_event done;
 };
 
-static struct in_flight start_task(struct driver *driver, size_t task)
-{
+static struct in_flight start_task(struct driver *driver, size_t task) {
     const struct work *work = driver->shared->work;
     struct in_flight flight = {.task = task};
     work->enqueue(work->user, driver->lane, task, &flight.done);
@@ -37,8 +36,7 @@ static struct in_flight start_task(struct driver *driver, size_t task)
 }
 
 /* A wait reports that a command failed, not which way: the event's own status says that. */
-static void check_done(cl_event done)
-{
+static void check_done(cl_event done) {
     cl_int status = CL_QUEUED;
     cl_check(clGetEventInfo(done, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL),
              "clGetEventInfo");
@@ -46,8 +44,7 @@ static void check_done(cl_event done)
         die("a command failed: %s (%d)", cl_error_name(status), status);
 }
 
-static void end_task(struct driver *driver, const struct in_flight *flight)
-{
+static void end_task(struct driver *driver, const struct in_flight *flight) {
     const struct work *work = driver->shared->work;
     check_done(flight->done);
     cl_check(clReleaseEvent(flight->done), "clReleaseEvent");
@@ -56,8 +53,7 @@ static void end_task(struct driver *driver, const struct in_flight *flight)
 }
 
 /* Enqueues all tasks first, step, 2 step … before `end`, then waits for all. */
-static void run_fixed(struct driver *driver, size_t first, size_t end, size_t step)
-{
+static void run_fixed(struct driver *driver, size_t first, size_t end, size_t step) {
     size_t count = 0;
     struct in_flight *flight =
         allocate(sizeof(*flight) * (first < end ? (end - first - 1) / step + 1 : 0));
@@ -70,8 +66,7 @@ static void run_fixed(struct driver *driver, size_t first, size_t end, size_t st
 }
 
 /* Keeps `depth` tasks in flight, so that the next one's transfers overlap this one's kernel. */
-static void run_pulling(struct driver *driver)
-{
+static void run_pulling(struct driver *driver) {
     struct shared *shared = driver->shared;
     struct in_flight *ring = allocate(sizeof(*ring) * shared->depth);
     size_t started = 0, ended = 0;
@@ -93,8 +88,7 @@ static void run_pulling(struct driver *driver)
     free(ring);
 }
 
-static void *drive(void *argument)
-{
+static void *drive(void *argument) {
     struct driver *driver = argument;
     struct shared *shared = driver->shared;
     const struct work *work = shared->work;
@@ -123,8 +117,7 @@ static void *drive(void *argument)
 }
 
 void distribute(const struct common_options *options, struct lanes *lanes, size_t count,
-                const struct work *work)
-{
+                const struct work *work) {
     struct shared shared = {.work = work,
                             .distribution = lanes->distribution,
                             .count = count,

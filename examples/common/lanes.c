@@ -9,8 +9,7 @@
 #define MAX_PLATFORMS 16
 #define TUTTI_PLATFORM_NAME "Tutti"
 
-static void platform_text(cl_platform_id platform, cl_platform_info what, char *text)
-{
+static void platform_text(cl_platform_id platform, cl_platform_info what, char *text) {
     size_t length = 0;
     cl_check(clGetPlatformInfo(platform, what, 0, NULL, &length), "clGetPlatformInfo");
     char *whole = allocate(length + 1);
@@ -20,8 +19,7 @@ static void platform_text(cl_platform_id platform, cl_platform_info what, char *
     free(whole);
 }
 
-static char *device_text(cl_device_id device, cl_device_info what)
-{
+static char *device_text(cl_device_id device, cl_device_info what) {
     size_t length = 0;
     cl_check(clGetDeviceInfo(device, what, 0, NULL, &length), "clGetDeviceInfo");
     char *text = allocate(length + 1);
@@ -30,23 +28,20 @@ static char *device_text(cl_device_id device, cl_device_info what)
     return text;
 }
 
-static bool is_tutti(cl_platform_id platform)
-{
+static bool is_tutti(cl_platform_id platform) {
     char name[MAX_NAME];
     platform_text(platform, CL_PLATFORM_NAME, name);
     return strcmp(name, TUTTI_PLATFORM_NAME) == 0;
 }
 
-static bool name_has(cl_platform_id platform, const char *part)
-{
+static bool name_has(cl_platform_id platform, const char *part) {
     char name[MAX_NAME];
     platform_text(platform, CL_PLATFORM_NAME, name);
     return strcasestr(name, part) != NULL;
 }
 
 /* Which platforms the options mean; returns how many. */
-static unsigned choose_platforms(const struct common_options *options, cl_platform_id *chosen)
-{
+static unsigned choose_platforms(const struct common_options *options, cl_platform_id *chosen) {
     cl_platform_id all[MAX_PLATFORMS];
     cl_uint count = 0;
     cl_check(clGetPlatformIDs(MAX_PLATFORMS, all, &count), "clGetPlatformIDs");
@@ -88,8 +83,7 @@ static unsigned choose_platforms(const struct common_options *options, cl_platfo
 }
 
 static void CL_CALLBACK context_error(const char *message, const void *data, size_t bytes,
-                                      void *user)
-{
+                                      void *user) {
     (void)data;
     (void)bytes;
     (void)user;
@@ -97,8 +91,7 @@ static void CL_CALLBACK context_error(const char *message, const void *data, siz
 }
 
 static void find_devices(const struct common_options *options, struct lanes *lanes,
-                         cl_platform_id platform)
-{
+                         cl_platform_id platform) {
     cl_device_id device[MAX_LANES];
     const cl_uint room = MAX_LANES - lanes->count;
     cl_uint count = 0;
@@ -120,8 +113,7 @@ static void find_devices(const struct common_options *options, struct lanes *lan
 }
 
 /* One context for all lanes of the platform of lanes->lane[first], where it has none yet. */
-static void open_context(struct lanes *lanes, unsigned first)
-{
+static void open_context(struct lanes *lanes, unsigned first) {
     cl_device_id device[MAX_LANES];
     cl_uint count = 0;
     if (lanes->lane[first].context)
@@ -146,21 +138,19 @@ static void open_context(struct lanes *lanes, unsigned first)
 }
 
 /* Out-of-order queues where they exist: programs here order their commands with events. */
-static void open_queue(const struct common_options *options, struct lane *lane)
-{
+static void open_queue(const struct common_options *options, struct lane *lane) {
     cl_command_queue_properties offered = 0;
     cl_int status;
-    cl_check(clGetDeviceInfo(lane->device, CL_DEVICE_QUEUE_PROPERTIES, sizeof(offered), &offered,
-                             NULL),
-             "clGetDeviceInfo");
+    cl_check(
+        clGetDeviceInfo(lane->device, CL_DEVICE_QUEUE_PROPERTIES, sizeof(offered), &offered, NULL),
+        "clGetDeviceInfo");
     lane->queue = clCreateCommandQueue(
         lane->context, lane->device,
         options->in_order ? 0 : offered & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &status);
     cl_check(status, "clCreateCommandQueue");
 }
 
-void lanes_open(const struct common_options *options, struct lanes *lanes)
-{
+void lanes_open(const struct common_options *options, struct lanes *lanes) {
     cl_platform_id platform[MAX_PLATFORMS];
     unsigned platforms = choose_platforms(options, platform);
     *lanes = (struct lanes){.distribution = options->distribution};
@@ -192,8 +182,7 @@ void lanes_open(const struct common_options *options, struct lanes *lanes)
     progress(options, "distribution: %s\n", distribution_name(lanes->distribution));
 }
 
-static void build_failed(const struct lane *lane, cl_int status)
-{
+static void build_failed(const struct lane *lane, cl_int status) {
     size_t length = 0;
     clGetProgramBuildInfo(lane->program, lane->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &length);
     char *log = allocate_zeroed(length + 1, 1);
@@ -201,8 +190,7 @@ static void build_failed(const struct lane *lane, cl_int status)
     die("clBuildProgram for %s: %s (%d)\n%s", lane->name, cl_error_name(status), status, log);
 }
 
-void lanes_build(struct lanes *lanes, const char *source, const char *build_options)
-{
+void lanes_build(struct lanes *lanes, const char *source, const char *build_options) {
     for (unsigned i = 0; i < lanes->count; i++) {
         struct lane *lane = &lanes->lane[i];
         for (unsigned k = 0; k < i && !lane->program; k++)
@@ -233,8 +221,7 @@ void lanes_build(struct lanes *lanes, const char *source, const char *build_opti
     }
 }
 
-bool lanes_have_extension(const struct lanes *lanes, const char *extension)
-{
+bool lanes_have_extension(const struct lanes *lanes, const char *extension) {
     for (unsigned i = 0; i < lanes->count; i++) {
         char *extensions = device_text(lanes->lane[i].device, CL_DEVICE_EXTENSIONS);
         bool found = strstr(extensions, extension) != NULL;
@@ -245,8 +232,7 @@ bool lanes_have_extension(const struct lanes *lanes, const char *extension)
     return true;
 }
 
-void lanes_close(struct lanes *lanes)
-{
+void lanes_close(struct lanes *lanes) {
     for (unsigned i = 0; i < lanes->count; i++) {
         struct lane *lane = &lanes->lane[i];
         if (lane->program)
@@ -257,16 +243,14 @@ void lanes_close(struct lanes *lanes)
     lanes->count = 0;
 }
 
-cl_kernel lane_kernel(const struct lane *lane, const char *name)
-{
+cl_kernel lane_kernel(const struct lane *lane, const char *name) {
     cl_int status;
     cl_kernel kernel = clCreateKernel(lane->program, name, &status);
     cl_check(status, "clCreateKernel");
     return kernel;
 }
 
-void kernel_argument(cl_kernel kernel, cl_uint index, size_t size, const void *value)
-{
+void kernel_argument(cl_kernel kernel, cl_uint index, size_t size, const void *value) {
     cl_int status = clSetKernelArg(kernel, index, size, value);
     if (status != CL_SUCCESS)
         die("clSetKernelArg(%u): %s (%d)", index, cl_error_name(status), status);

@@ -6,22 +6,19 @@
 #include <string.h>
 #include <time.h>
 
-double now(void)
-{
+double now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-static int compare(const void *a, const void *b)
-{
+static int compare(const void *a, const void *b) {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
 /* Linear interpolation between the two nearest ranks. */
-static double quantile(const double *sorted, size_t count, double fraction)
-{
+static double quantile(const double *sorted, size_t count, double fraction) {
     const double rank = fraction * (double)(count - 1);
     const size_t below = (size_t)rank;
     if (below + 1 >= count)
@@ -30,8 +27,7 @@ static double quantile(const double *sorted, size_t count, double fraction)
 }
 
 void measure(const struct common_options *options, struct lanes *lanes, double (*once)(void *user),
-             void *user, struct measure *measure)
-{
+             void *user, struct measure *measure) {
     *measure = (struct measure){.cold = -1, .runs = options->repeat};
     measure->seconds = allocate(sizeof(double) * measure->runs);
     for (unsigned long i = 0; i < options->warmup; i++) {
@@ -60,8 +56,7 @@ void measure(const struct common_options *options, struct lanes *lanes, double (
     free(sorted);
 }
 
-void measure_free(struct measure *measure)
-{
+void measure_free(struct measure *measure) {
     free(measure->seconds);
     measure->seconds = NULL;
 }

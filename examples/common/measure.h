@@ -8,9 +8,9 @@
 double now(void);
 
 struct measure {
-    double cold;       /* the first run, with all that drivers do once; negative: not measured */
+    double cold; /* the first run, with all that drivers do once; negative: not measured */
     unsigned long runs;
-    double *seconds;   /* the measured runs in their order */
+    double *seconds; /* the measured runs in their order */
     double median, low_quartile, high_quartile, minimum, maximum;
 };
 

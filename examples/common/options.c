@@ -9,18 +9,16 @@
 
 #define MAX_OPTIONS 48
 
-static const char *const distribution_names[] = {"single", "block",   "cyclic",
+static const char *const distribution_names[] = {"single",  "block", "cyclic",
                                                  "dynamic", "tutti", "default"};
 
-const char *distribution_name(enum distribution distribution)
-{
+const char *distribution_name(enum distribution distribution) {
     return distribution_names[distribution];
 }
 
 static void wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
-static void wrong(const char *format, ...)
-{
+static void wrong(const char *format, ...) {
     va_list arguments;
     fprintf(stderr, "%s: ", program_invocation_short_name);
     va_start(arguments, format);
@@ -30,8 +28,7 @@ static void wrong(const char *format, ...)
     exit(2);
 }
 
-static void help(const char *summary, const struct option_entry *entry, unsigned count)
-{
+static void help(const char *summary, const struct option_entry *entry, unsigned count) {
     printf("Usage: %s [OPTION]...\n%s\n\n", program_invocation_short_name, summary);
     for (unsigned i = 0; i < count; i++) {
         char left[64];
@@ -50,8 +47,7 @@ static void help(const char *summary, const struct option_entry *entry, unsigned
     exit(0);
 }
 
-static unsigned long count_of(const char *name, const char *text)
-{
+static unsigned long count_of(const char *name, const char *text) {
     char *end;
     errno = 0;
     unsigned long value = strtoul(text, &end, 10);
@@ -60,8 +56,7 @@ static unsigned long count_of(const char *name, const char *text)
     return value;
 }
 
-static double real_of(const char *name, const char *text)
-{
+static double real_of(const char *name, const char *text) {
     char *end;
     errno = 0;
     double value = strtod(text, &end);
@@ -70,8 +65,7 @@ static double real_of(const char *name, const char *text)
     return value;
 }
 
-static cl_device_type device_type_of(const char *text)
-{
+static cl_device_type device_type_of(const char *text) {
     static const struct {
         const char *name;
         cl_device_type type;
@@ -85,16 +79,14 @@ static cl_device_type device_type_of(const char *text)
     wrong("unknown device type '%s'", text);
 }
 
-static enum distribution distribution_of(const char *text)
-{
+static enum distribution distribution_of(const char *text) {
     for (unsigned i = 0; i < DISTRIBUTION_DEFAULT; i++)
         if (strcmp(text, distribution_names[i]) == 0)
             return (enum distribution)i;
     wrong("unknown distribution '%s'", text);
 }
 
-static void store(const struct option_entry *entry, const char *text)
-{
+static void store(const struct option_entry *entry, const char *text) {
     switch (entry->kind) {
     case OPTION_COUNT:
         *(unsigned long *)entry->value = count_of(entry->name, text);
@@ -112,8 +104,7 @@ static void store(const struct option_entry *entry, const char *text)
 }
 
 void options_parse(int argc, char **argv, const char *summary, const struct option_entry *own,
-                   unsigned count, struct common_options *common)
-{
+                   unsigned count, struct common_options *common) {
     const char *platform = NULL, *type = NULL, *distribution = NULL;
     *common = (struct common_options){.device_type = CL_DEVICE_TYPE_ALL,
                                       .distribution = DISTRIBUTION_DEFAULT,
@@ -126,12 +117,14 @@ void options_parse(int argc, char **argv, const char *summary, const struct opti
         {"device-type", OPTION_TEXT, &type, "TYPE", "all, cpu, gpu or accelerator"},
         {"distribution", OPTION_TEXT, &distribution, "HOW",
          "single, block, cyclic, dynamic or tutti"},
-        {"device", OPTION_COUNT, &common->device, "N", "with single or tutti: the number of the device"},
+        {"device", OPTION_COUNT, &common->device, "N",
+         "with single or tutti: the number of the device"},
         {"depth", OPTION_COUNT, &common->depth, "N", "with dynamic: tasks in flight on a device"},
         {"in-order", OPTION_FLAG, &common->in_order, NULL,
          "use in-order queues even where out-of-order ones exist"},
         {"repeat", OPTION_COUNT, &common->repeat, "N", "measured runs of the main loop"},
-        {"warmup", OPTION_COUNT, &common->warmup, "N", "runs before those; the first is the cold one"},
+        {"warmup", OPTION_COUNT, &common->warmup, "N",
+         "runs before those; the first is the cold one"},
         {"json", OPTION_TEXT, &common->json, "FILE", "append the JSON line to FILE too"},
         {"quiet", OPTION_FLAG, &common->quiet, NULL, "print nothing but the JSON line"},
     };
@@ -179,8 +172,7 @@ void options_parse(int argc, char **argv, const char *summary, const struct opti
         wrong("--repeat and --depth must be at least 1");
 }
 
-void progress(const struct common_options *common, const char *format, ...)
-{
+void progress(const struct common_options *common, const char *format, ...) {
     if (common->quiet)
         return;
     va_list arguments;

@@ -5,8 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-static void write_text(FILE *stream, const char *text)
-{
+static void write_text(FILE *stream, const char *text) {
     fputc('"', stream);
     for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
         if (*c == '"' || *c == '\\')
@@ -19,8 +18,7 @@ static void write_text(FILE *stream, const char *text)
     fputc('"', stream);
 }
 
-static void write_key(struct report *report, const char *key)
-{
+static void write_key(struct report *report, const char *key) {
     if (report->follows)
         fputs(", ", report->stream);
     report->follows = true;
@@ -29,40 +27,34 @@ static void write_key(struct report *report, const char *key)
 }
 
 /* JSON has neither infinities nor NaN. */
-static void write_real(FILE *stream, double value)
-{
+static void write_real(FILE *stream, double value) {
     if (isfinite(value))
         fprintf(stream, "%.9g", value);
     else
         fputs("null", stream);
 }
 
-void report_text(struct report *report, const char *key, const char *value)
-{
+void report_text(struct report *report, const char *key, const char *value) {
     write_key(report, key);
     write_text(report->stream, value);
 }
 
-void report_count(struct report *report, const char *key, unsigned long long value)
-{
+void report_count(struct report *report, const char *key, unsigned long long value) {
     write_key(report, key);
     fprintf(report->stream, "%llu", value);
 }
 
-void report_real(struct report *report, const char *key, double value)
-{
+void report_real(struct report *report, const char *key, double value) {
     write_key(report, key);
     write_real(report->stream, value);
 }
 
-void report_bool(struct report *report, const char *key, bool value)
-{
+void report_bool(struct report *report, const char *key, bool value) {
     write_key(report, key);
     fputs(value ? "true" : "false", report->stream);
 }
 
-void report_reals(struct report *report, const char *key, const double *value, size_t count)
-{
+void report_reals(struct report *report, const char *key, const double *value, size_t count) {
     write_key(report, key);
     fputc('[', report->stream);
     for (size_t i = 0; i < count; i++) {
@@ -73,8 +65,7 @@ void report_reals(struct report *report, const char *key, const double *value, s
     fputc(']', report->stream);
 }
 
-void report_begin(struct report *report, const char *workload, const struct lanes *lanes)
-{
+void report_begin(struct report *report, const char *workload, const struct lanes *lanes) {
     *report = (struct report){.follows = false};
     report->stream = open_memstream(&report->text, &report->length);
     if (!report->stream)
@@ -97,8 +88,7 @@ void report_begin(struct report *report, const char *workload, const struct lane
 }
 
 static void write_tasks(struct report *report, const char *key, unsigned count,
-                        const char *const *name, const cl_ulong *tasks)
-{
+                        const char *const *name, const cl_ulong *tasks) {
     write_key(report, key);
     fputc('[', report->stream);
     for (unsigned i = 0; i < count; i++) {
@@ -112,8 +102,7 @@ static void write_tasks(struct report *report, const char *key, unsigned count,
     report->follows = true;
 }
 
-static void write_lane_tasks(struct report *report, const struct lanes *lanes)
-{
+static void write_lane_tasks(struct report *report, const struct lanes *lanes) {
     const char *name[MAX_LANES];
     cl_ulong tasks[MAX_LANES];
     for (unsigned i = 0; i < lanes->count; i++) {
@@ -123,8 +112,7 @@ static void write_lane_tasks(struct report *report, const struct lanes *lanes)
     write_tasks(report, "tasks", lanes->count, name, tasks);
 }
 
-static void write_real_tasks(struct report *report, const struct task_counts *counts)
-{
+static void write_real_tasks(struct report *report, const struct task_counts *counts) {
     const char *name[MAX_REAL_DEVICES];
     if (counts->count == 0)
         return;
@@ -134,8 +122,7 @@ static void write_real_tasks(struct report *report, const struct task_counts *co
 }
 
 void report_measure(struct report *report, const struct measure *measure, double work,
-                    const char *unit, double bytes, const struct lanes *lanes)
-{
+                    const char *unit, double bytes, const struct lanes *lanes) {
     if (measure->cold >= 0)
         report_real(report, "cold_seconds", measure->cold);
     report_reals(report, "seconds", measure->seconds, measure->runs);
@@ -151,8 +138,7 @@ void report_measure(struct report *report, const struct measure *measure, double
     write_real_tasks(report, task_counts());
 }
 
-void report_end(struct report *report, const struct common_options *options)
-{
+void report_end(struct report *report, const struct common_options *options) {
     fputc('}', report->stream);
     if (fclose(report->stream) != 0)
         die("no memory for the report");

@@ -9,8 +9,7 @@ typedef cl_int(CL_API_CALL *counts_function)(cl_device_id device, cl_uint num_en
 
 static struct task_counts before, between;
 
-static void ask(const struct lanes *lanes, struct task_counts *counts)
-{
+static void ask(const struct lanes *lanes, struct task_counts *counts) {
     *counts = (struct task_counts){.count = 0};
     const struct lane *lane = &lanes->lane[0];
     union {
@@ -29,19 +28,12 @@ static void ask(const struct lanes *lanes, struct task_counts *counts)
         counts->name[i][sizeof(counts->name[i]) - 1] = '\0';
 }
 
-void task_counts_begin(const struct lanes *lanes)
-{
-    ask(lanes, &before);
-}
+void task_counts_begin(const struct lanes *lanes) { ask(lanes, &before); }
 
-void task_counts_end(const struct lanes *lanes)
-{
+void task_counts_end(const struct lanes *lanes) {
     ask(lanes, &between);
     for (unsigned i = 0; i < between.count && i < before.count; i++)
         between.commands[i] -= before.commands[i];
 }
 
-const struct task_counts *task_counts(void)
-{
-    return &between;
-}
+const struct task_counts *task_counts(void) { return &between; }

@@ -38,22 +38,19 @@ struct mandelbrot {
     cl_kernel kernel[MAX_LANES];
 };
 
-static void look_at(struct mandelbrot *m, const struct view *view)
-{
+static void look_at(struct mandelbrot *m, const struct view *view) {
     const double step = view->height / (double)m->height;
     m->step = (float)step;
     m->left = (float)(view->center_x - 0.5 * step * (double)(m->width - 1));
     m->top = (float)(view->center_y + 0.5 * step * (double)(m->height - 1));
 }
 
-static size_t block_rows(const struct mandelbrot *m, size_t task)
-{
+static size_t block_rows(const struct mandelbrot *m, size_t task) {
     const size_t left = m->height - task * m->block;
     return left < m->block ? left : m->block;
 }
 
-static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done)
-{
+static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done) {
     struct mandelbrot *m = user;
     struct task *task = &m->task[index];
     const size_t rows = block_rows(m, index), bytes = sizeof(cl_uint) * m->width * rows;
@@ -72,9 +69,8 @@ static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done)
     kernel_argument(kernel, 3, sizeof(m->step), &m->step);
     kernel_argument(kernel, 4, sizeof(first_row), &first_row);
     kernel_argument(kernel, 5, sizeof(m->iterations), &m->iterations);
-    cl_check(
-        clEnqueueNDRangeKernel(lane->queue, kernel, 2, NULL, global, NULL, 0, NULL, &computed),
-        "clEnqueueNDRangeKernel");
+    cl_check(clEnqueueNDRangeKernel(lane->queue, kernel, 2, NULL, global, NULL, 0, NULL, &computed),
+             "clEnqueueNDRangeKernel");
     /* The mapping brings the rows into m->pixels. */
     task->mapped = clEnqueueMapBuffer(lane->queue, task->pixels, CL_FALSE, CL_MAP_READ, 0, bytes, 1,
                                       &computed, done, &status);
@@ -82,8 +78,7 @@ static void enqueue(void *user, struct lane *lane, size_t index, cl_event *done)
     cl_check(clReleaseEvent(computed), "clReleaseEvent");
 }
 
-static void finish(void *user, struct lane *lane, size_t index)
-{
+static void finish(void *user, struct lane *lane, size_t index) {
     struct mandelbrot *m = user;
     struct task *task = &m->task[index];
     cl_check(clEnqueueUnmapMemObject(lane->queue, task->pixels, task->mapped, 0, NULL, NULL),
@@ -91,8 +86,7 @@ static void finish(void *user, struct lane *lane, size_t index)
     cl_check(clReleaseMemObject(task->pixels), "clReleaseMemObject");
 }
 
-static double once(void *user)
-{
+static double once(void *user) {
     struct mandelbrot *m = user;
     const struct work work = {.user = user, .enqueue = enqueue, .finish = finish};
     /* No pixel has this many iterations: one that nobody computes cannot pass the check. */
@@ -103,8 +97,7 @@ static double once(void *user)
 }
 
 /* What the kernel computes, operation by operation. Compiled without contraction too. */
-static cl_uint host_pixel(const struct mandelbrot *m, size_t column, size_t row)
-{
+static cl_uint host_pixel(const struct mandelbrot *m, size_t column, size_t row) {
     const float cx = m->left + m->step * (float)column;
     const float cy = m->top - m->step * (float)row;
     float x = 0.0f, y = 0.0f, xx = 0.0f, yy = 0.0f;
@@ -120,8 +113,7 @@ static cl_uint host_pixel(const struct mandelbrot *m, size_t column, size_t row)
 }
 
 /* Compares samples of every block with the host's computation; returns how many differ. */
-static size_t check(const struct mandelbrot *m, size_t *checked)
-{
+static size_t check(const struct mandelbrot *m, size_t *checked) {
     const size_t pixels = m->width * m->height;
     size_t samples = CHECK_ITERATIONS / (m->iterations + 1), wrong = 0;
     if (samples < 16 * m->tasks)
@@ -144,16 +136,14 @@ static size_t check(const struct mandelbrot *m, size_t *checked)
 }
 
 /* All iterations of the image: the work that was done. */
-static double total_iterations(const struct mandelbrot *m)
-{
+static double total_iterations(const struct mandelbrot *m) {
     double total = 0;
     for (size_t i = 0; i < m->width * m->height; i++)
         total += m->pixels[i];
     return total;
 }
 
-static void write_picture(const struct mandelbrot *m, const char *path)
-{
+static void write_picture(const struct mandelbrot *m, const char *path) {
     uint8_t *rgb = allocate(3 * m->width * m->height);
     for (size_t i = 0; i < m->width * m->height; i++) {
         const cl_uint n = m->pixels[i];
@@ -170,8 +160,7 @@ static void write_picture(const struct mandelbrot *m, const char *path)
 
 /* Measures and checks one view; false when the image was wrong. */
 static bool run_view(struct mandelbrot *m, const struct view *view, const char *label,
-                     unsigned long index)
-{
+                     unsigned long index) {
     struct measure measured;
     size_t checked;
     look_at(m, view);
@@ -202,8 +191,7 @@ static bool run_view(struct mandelbrot *m, const struct view *view, const char *
     return wrong == 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     struct common_options options;
     struct view view = view_top_heavy();
     unsigned long width = 640, height = 512, tasks = 32, iterations = 1000;
