@@ -32,8 +32,7 @@ const char common_source[] = "kernel void set(global int *out, int value)\n"
                              "  for (int i = 0; i < rounds; i++) x = x * 1664525u + 1013904223u;\n"
                              "  data[get_global_id(0)] = x; }\n";
 
-static void choose_platform(void)
-{
+static void choose_platform(void) {
     const char *wanted = getenv("TUTTI_TEST_PLATFORM");
     cl_platform_id all[32];
     cl_uint count = 0;
@@ -56,8 +55,7 @@ static void choose_platform(void)
     exit(99);
 }
 
-static void choose_device(void)
-{
+static void choose_device(void) {
     cl_int code = clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 1, &device, NULL);
 
     if (code != CL_SUCCESS) {
@@ -66,16 +64,14 @@ static void choose_device(void)
     }
 }
 
-static void set_up(void)
-{
+static void set_up(void) {
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
 
     context = ck_made(clCreateContext(properties, 1, &device, NULL, NULL, &error));
     queue = ck_made(clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &error));
 }
 
-static void tear_down(void)
-{
+static void tear_down(void) {
     if (second_queue)
         clReleaseCommandQueue(second_queue);
     if (second_context)
@@ -88,15 +84,13 @@ static void tear_down(void)
     second_context = context = NULL;
 }
 
-static void print_one_line(const char *text)
-{
+static void print_one_line(const char *text) {
     for (; *text; text++)
         putchar(*text == '\n' ? ' ' : *text == '#' ? '*' : *text);
 }
 
 /* One runner per test, so that its line is out before a later test may crash the process. */
-static bool run_one(const TTest *test, size_t number)
-{
+static bool run_one(const TTest *test, size_t number) {
     const char *fork_wanted = getenv("CK_FORK");
     Suite *suite = suite_create("tutti");
     TCase *tcase = tcase_create(test->name);
@@ -110,8 +104,8 @@ static bool run_one(const TTest *test, size_t number)
         tcase_add_checked_fixture(tcase, set_up, tear_down);
     tcase_add_test(tcase, test);
     suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(
-        runner, fork_wanted && strcmp(fork_wanted, "yes") == 0 ? CK_FORK : CK_NOFORK);
+    srunner_set_fork_status(runner,
+                            fork_wanted && strcmp(fork_wanted, "yes") == 0 ? CK_FORK : CK_NOFORK);
     srunner_run_all(runner, CK_SILENT);
 
     results = srunner_results(runner);
@@ -136,8 +130,7 @@ static bool run_one(const TTest *test, size_t number)
     return passed;
 }
 
-static bool chosen(const char *name, int argc, char **argv)
-{
+static bool chosen(const char *name, int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], name) == 0)
             return true;
@@ -145,8 +138,7 @@ static bool chosen(const char *name, int argc, char **argv)
     return argc <= 1;
 }
 
-int test_main(int argc, char **argv, const TTest *const *tests, size_t count)
-{
+int test_main(int argc, char **argv, const TTest *const *tests, size_t count) {
     size_t number = 0, planned = 0, failed = 0;
 
     notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -168,25 +160,19 @@ int test_main(int argc, char **argv, const TTest *const *tests, size_t count)
     return failed ? 1 : 0;
 }
 
-int test_main_bare(int argc, char **argv, const TTest *const *tests, size_t count)
-{
+int test_main_bare(int argc, char **argv, const TTest *const *tests, size_t count) {
     bare = true;
     return test_main(argc, argv, tests, count);
 }
 
-bool test_platform_is(const char *part)
-{
+bool test_platform_is(const char *part) {
     /* With this set nothing is skipped, to see whether a reason still holds. */
     return !getenv("TUTTI_TEST_ASK_ALL") && strstr(platform_name, part) != NULL;
 }
 
-void test_skip(const char *reason)
-{
-    snprintf(notes->skip, sizeof(notes->skip), "%s", reason);
-}
+void test_skip(const char *reason) { snprintf(notes->skip, sizeof(notes->skip), "%s", reason); }
 
-bool excused(const char *part, const char *reason)
-{
+bool excused(const char *part, const char *reason) {
     size_t used = strlen(notes->excuses);
 
     if (!test_platform_is(part))
@@ -196,84 +182,66 @@ bool excused(const char *part, const char *reason)
     return true;
 }
 
-size_t test_size(const char *variable, size_t otherwise)
-{
+size_t test_size(const char *variable, size_t otherwise) {
     const char *text = getenv(variable);
 
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
-cl_context other_context(void)
-{
+cl_context other_context(void) {
     if (!second_context)
         second_context = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
     return second_context;
 }
 
-cl_command_queue other_queue(void)
-{
+cl_command_queue other_queue(void) {
     if (!second_queue)
         second_queue = ck_made(clCreateCommandQueue(other_context(), device, 0, &error));
     return second_queue;
 }
 
-cl_command_queue make_queue(cl_command_queue_properties properties)
-{
+cl_command_queue make_queue(cl_command_queue_properties properties) {
     return ck_made(clCreateCommandQueue(context, device, properties, &error));
 }
 
-cl_mem make_buffer(cl_mem_flags flags, size_t size, void *host)
-{
+cl_mem make_buffer(cl_mem_flags flags, size_t size, void *host) {
     return ck_made(clCreateBuffer(context, flags, size, host, &error));
 }
 
-cl_program make_program(const char *source)
-{
-    return make_program_with(source, NULL);
-}
+cl_program make_program(const char *source) { return make_program_with(source, NULL); }
 
-cl_program make_program_with(const char *source, const char *options)
-{
+cl_program make_program_with(const char *source, const char *options) {
     cl_program program = ck_made(clCreateProgramWithSource(context, 1, &source, NULL, &error));
 
     ck_ok(clBuildProgram(program, 0, NULL, options, NULL, NULL));
     return program;
 }
 
-cl_kernel make_kernel(cl_program program, const char *name)
-{
+cl_kernel make_kernel(cl_program program, const char *name) {
     return ck_made(clCreateKernel(program, name, &error));
 }
 
-cl_event make_user_event(void)
-{
-    return ck_made(clCreateUserEvent(context, &error));
-}
+cl_event make_user_event(void) { return ck_made(clCreateUserEvent(context, &error)); }
 
-void launch(cl_kernel kernel, size_t global)
-{
+void launch(cl_kernel kernel, size_t global) {
     ck_ok(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &global, NULL, 0, NULL, NULL));
 }
 
-void write_ints(cl_mem buffer, const cl_int *from, size_t count)
-{
+void write_ints(cl_mem buffer, const cl_int *from, size_t count) {
     ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, count * sizeof(cl_int), from, 0, NULL,
                                NULL));
 }
 
-void read_ints(cl_mem buffer, cl_int *to, size_t count)
-{
+void read_ints(cl_mem buffer, cl_int *to, size_t count) {
     ck_ok(
         clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, count * sizeof(cl_int), to, 0, NULL, NULL));
 }
 
-cl_int event_status(cl_event event)
-{
+cl_int event_status(cl_event event) {
     return get_info(cl_int, clGetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS);
 }
 
-uint32_t next_random(uint32_t *state)
-{
+uint32_t next_random(uint32_t *state) {
     /* xorshift32 never leaves 0, so a seed of 0 is moved. */
     uint32_t x = *state ? *state : 0x9E3779B9u;
 
@@ -283,8 +251,7 @@ uint32_t next_random(uint32_t *state)
     return *state = x;
 }
 
-const char *cl_error_name(cl_int code)
-{
+const char *cl_error_name(cl_int code) {
     static char other[32];
 
 #define NAME(word)                                                                                 \

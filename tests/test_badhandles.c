@@ -9,27 +9,21 @@ static const size_t zero[3], one[3] = {1, 1, 1};
 static cl_int host[16];
 static char room[256];
 
-static void CL_CALLBACK on_event(cl_event event, cl_int status, void *data)
-{
+static void CL_CALLBACK on_event(cl_event event, cl_int status, void *data) {
     (void)event;
     (void)status;
     (void)data;
 }
 
-static void CL_CALLBACK on_destroy(cl_mem buffer, void *data)
-{
+static void CL_CALLBACK on_destroy(cl_mem buffer, void *data) {
     (void)buffer;
     (void)data;
 }
 
-static void CL_CALLBACK native(void *data)
-{
-    (void)data;
-}
+static void CL_CALLBACK native(void *data) { (void)data; }
 
 /* The questions with a handle in first place, which the loader may refuse by itself if NULL. */
-static void check_contexts(cl_context bad)
-{
+static void check_contexts(cl_context bad) {
     const char *text = common_source;
     size_t length = 4;
     const unsigned char *binary = (const unsigned char *)"1234";
@@ -45,15 +39,13 @@ static void check_contexts(cl_context bad)
     ck_refused(clCreateProgramWithSource(bad, 1, &text, NULL, &error), CL_INVALID_CONTEXT);
     ck_refused(clCreateProgramWithBinary(bad, 1, &device, &length, &binary, NULL, &error),
                CL_INVALID_CONTEXT);
-    ck_refused(clCreateProgramWithBuiltInKernels(bad, 1, &device, "x", &error),
-               CL_INVALID_CONTEXT);
+    ck_refused(clCreateProgramWithBuiltInKernels(bad, 1, &device, "x", &error), CL_INVALID_CONTEXT);
     ck_refused(clLinkProgram(bad, 0, NULL, NULL, 1, &program, NULL, NULL, &error),
                CL_INVALID_CONTEXT);
     ck_ok(clReleaseProgram(program));
 }
 
-static void check_queues(cl_command_queue bad)
-{
+static void check_queues(cl_command_queue bad) {
     cl_mem buffer = make_buffer(0, 64, NULL);
     cl_program program = make_program(common_source);
     cl_kernel kernel = make_kernel(program, "set");
@@ -77,9 +69,9 @@ static void check_queues(cl_command_queue bad)
                  CL_INVALID_COMMAND_QUEUE);
     ck_assert_cl(clEnqueueCopyBuffer(bad, buffer, buffer, 0, 32, 4, 0, NULL, NULL),
                  CL_INVALID_COMMAND_QUEUE);
-    ck_assert_cl(clEnqueueCopyBufferRect(bad, buffer, buffer, zero, one, one, 0, 0, 0, 0, 0, NULL,
-                                         NULL),
-                 CL_INVALID_COMMAND_QUEUE);
+    ck_assert_cl(
+        clEnqueueCopyBufferRect(bad, buffer, buffer, zero, one, one, 0, 0, 0, 0, 0, NULL, NULL),
+        CL_INVALID_COMMAND_QUEUE);
     ck_assert_cl(clEnqueueFillBuffer(bad, buffer, host, 4, 0, 4, 0, NULL, NULL),
                  CL_INVALID_COMMAND_QUEUE);
     ck_refused(clEnqueueMapBuffer(bad, buffer, CL_TRUE, CL_MAP_READ, 0, 4, 0, NULL, NULL, &error),
@@ -108,8 +100,7 @@ static void check_queues(cl_command_queue bad)
     ck_ok(clReleaseProgram(program));
 }
 
-static void check_buffers(cl_mem bad)
-{
+static void check_buffers(cl_mem bad) {
     cl_mem buffer = make_buffer(0, 64, NULL);
     cl_buffer_region region = {0, 4};
 
@@ -137,12 +128,12 @@ static void check_buffers(cl_mem bad)
     ck_assert_cl(clEnqueueCopyBuffer(queue, buffer, bad, 0, 0, 4, 0, NULL, NULL),
                  CL_INVALID_MEM_OBJECT);
     if (!excused(POCL, "PoCL 3.1 crashes on a rectangle copied from a NULL buffer")) {
-        ck_assert_cl(clEnqueueCopyBufferRect(queue, bad, buffer, zero, zero, one, 0, 0, 0, 0, 0,
-                                             NULL, NULL),
-                     CL_INVALID_MEM_OBJECT);
-        ck_assert_cl(clEnqueueCopyBufferRect(queue, buffer, bad, zero, zero, one, 0, 0, 0, 0, 0,
-                                             NULL, NULL),
-                     CL_INVALID_MEM_OBJECT);
+        ck_assert_cl(
+            clEnqueueCopyBufferRect(queue, bad, buffer, zero, zero, one, 0, 0, 0, 0, 0, NULL, NULL),
+            CL_INVALID_MEM_OBJECT);
+        ck_assert_cl(
+            clEnqueueCopyBufferRect(queue, buffer, bad, zero, zero, one, 0, 0, 0, 0, 0, NULL, NULL),
+            CL_INVALID_MEM_OBJECT);
     }
     ck_assert_cl(clEnqueueFillBuffer(queue, bad, host, 4, 0, 4, 0, NULL, NULL),
                  CL_INVALID_MEM_OBJECT);
@@ -154,8 +145,7 @@ static void check_buffers(cl_mem bad)
     ck_ok(clReleaseMemObject(buffer));
 }
 
-static void check_programs(cl_program bad)
-{
+static void check_programs(cl_program bad) {
     cl_uint count;
     cl_kernel kernel;
     cl_program good = make_program(common_source);
@@ -164,9 +154,9 @@ static void check_programs(cl_program bad)
     ck_assert_cl(clReleaseProgram(bad), CL_INVALID_PROGRAM);
     ck_assert_cl(clGetProgramInfo(bad, CL_PROGRAM_CONTEXT, sizeof(room), room, NULL),
                  CL_INVALID_PROGRAM);
-    ck_assert_cl(clGetProgramBuildInfo(bad, device, CL_PROGRAM_BUILD_STATUS, sizeof(room), room,
-                                       NULL),
-                 CL_INVALID_PROGRAM);
+    ck_assert_cl(
+        clGetProgramBuildInfo(bad, device, CL_PROGRAM_BUILD_STATUS, sizeof(room), room, NULL),
+        CL_INVALID_PROGRAM);
     ck_assert_cl(clBuildProgram(bad, 0, NULL, NULL, NULL, NULL), CL_INVALID_PROGRAM);
     ck_assert_cl(clCompileProgram(bad, 0, NULL, NULL, 0, NULL, NULL, NULL, NULL),
                  CL_INVALID_PROGRAM);
@@ -178,8 +168,7 @@ static void check_programs(cl_program bad)
     ck_ok(clReleaseProgram(good));
 }
 
-static void check_kernels(cl_kernel bad)
-{
+static void check_kernels(cl_kernel bad) {
     ck_assert_cl(clRetainKernel(bad), CL_INVALID_KERNEL);
     ck_assert_cl(clReleaseKernel(bad), CL_INVALID_KERNEL);
     ck_assert_cl(clSetKernelArg(bad, 0, 4, host), CL_INVALID_KERNEL);
@@ -187,9 +176,9 @@ static void check_kernels(cl_kernel bad)
                  CL_INVALID_KERNEL);
     ck_assert_cl(clGetKernelArgInfo(bad, 0, CL_KERNEL_ARG_NAME, sizeof(room), room, NULL),
                  CL_INVALID_KERNEL);
-    ck_assert_cl(clGetKernelWorkGroupInfo(bad, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(room),
-                                          room, NULL),
-                 CL_INVALID_KERNEL);
+    ck_assert_cl(
+        clGetKernelWorkGroupInfo(bad, device, CL_KERNEL_WORK_GROUP_SIZE, sizeof(room), room, NULL),
+        CL_INVALID_KERNEL);
     if (!excused(POCL, "PoCL 3.1 crashes on a NULL kernel")) {
         ck_assert_cl(clEnqueueNDRangeKernel(queue, bad, 1, NULL, one, NULL, 0, NULL, NULL),
                      CL_INVALID_KERNEL);
@@ -197,8 +186,7 @@ static void check_kernels(cl_kernel bad)
     }
 }
 
-static void check_events(cl_event bad)
-{
+static void check_events(cl_event bad) {
     cl_mem buffer = make_buffer(0, 64, NULL);
 
     ck_assert_cl(clRetainEvent(bad), CL_INVALID_EVENT);
@@ -218,8 +206,7 @@ static void check_events(cl_event bad)
     ck_ok(clReleaseMemObject(buffer));
 }
 
-static void check_devices(cl_device_id bad)
-{
+static void check_devices(cl_device_id bad) {
     const cl_device_partition_property equally[] = {CL_DEVICE_PARTITION_EQUALLY, 1, 0};
     cl_program program = make_program(common_source);
     cl_device_id made;
@@ -227,14 +214,13 @@ static void check_devices(cl_device_id bad)
 
     ck_assert_cl(clRetainDevice(bad), CL_INVALID_DEVICE);
     ck_assert_cl(clReleaseDevice(bad), CL_INVALID_DEVICE);
-    ck_assert_cl(clGetDeviceInfo(bad, CL_DEVICE_TYPE, sizeof(room), room, NULL),
-                 CL_INVALID_DEVICE);
+    ck_assert_cl(clGetDeviceInfo(bad, CL_DEVICE_TYPE, sizeof(room), room, NULL), CL_INVALID_DEVICE);
     ck_assert_cl(clCreateSubDevices(bad, equally, 1, &made, &count), CL_INVALID_DEVICE);
     ck_refused(clCreateContext(NULL, 1, &bad, NULL, NULL, &error), CL_INVALID_DEVICE);
     ck_refused(clCreateCommandQueue(context, bad, 0, &error), CL_INVALID_DEVICE);
-    ck_assert_cl(clGetProgramBuildInfo(program, bad, CL_PROGRAM_BUILD_STATUS, sizeof(room), room,
-                                       NULL),
-                 CL_INVALID_DEVICE);
+    ck_assert_cl(
+        clGetProgramBuildInfo(program, bad, CL_PROGRAM_BUILD_STATUS, sizeof(room), room, NULL),
+        CL_INVALID_DEVICE);
     if (!excused(POCL, "PoCL 3.1 crashes on a NULL device in a list")) {
         ck_assert_cl(clBuildProgram(program, 1, &bad, NULL, NULL, NULL), CL_INVALID_DEVICE);
         ck_assert_cl(clCompileProgram(program, 1, &bad, NULL, 0, NULL, NULL, NULL, NULL),
@@ -243,50 +229,28 @@ static void check_devices(cl_device_id bad)
     ck_ok(clReleaseProgram(program));
 }
 
-START_TEST(null_context)
-{
-    check_contexts(NULL);
-}
+START_TEST(null_context) { check_contexts(NULL); }
 END_TEST
 
-START_TEST(null_queue)
-{
-    check_queues(NULL);
-}
+START_TEST(null_queue) { check_queues(NULL); }
 END_TEST
 
-START_TEST(null_buffer)
-{
-    check_buffers(NULL);
-}
+START_TEST(null_buffer) { check_buffers(NULL); }
 END_TEST
 
-START_TEST(null_program)
-{
-    check_programs(NULL);
-}
+START_TEST(null_program) { check_programs(NULL); }
 END_TEST
 
-START_TEST(null_kernel)
-{
-    check_kernels(NULL);
-}
+START_TEST(null_kernel) { check_kernels(NULL); }
 END_TEST
 
-START_TEST(null_event)
-{
-    check_events(NULL);
-}
+START_TEST(null_event) { check_events(NULL); }
 END_TEST
 
-START_TEST(null_device)
-{
-    check_devices(NULL);
-}
+START_TEST(null_device) { check_devices(NULL); }
 END_TEST
 
-START_TEST(null_sampler)
-{
+START_TEST(null_sampler) {
     ck_assert_cl(clRetainSampler(NULL), CL_INVALID_SAMPLER);
     ck_assert_cl(clReleaseSampler(NULL), CL_INVALID_SAMPLER);
     ck_assert_cl(clGetSamplerInfo(NULL, CL_SAMPLER_CONTEXT, sizeof(room), room, NULL),
@@ -295,8 +259,7 @@ START_TEST(null_sampler)
 END_TEST
 
 /* Objects of another kind pass through the loader, which looks only at their first word. */
-START_TEST(objects_of_another_kind)
-{
+START_TEST(objects_of_another_kind) {
     cl_program program = make_program(common_source);
     cl_kernel kernel = make_kernel(program, "set");
 
@@ -314,11 +277,11 @@ START_TEST(objects_of_another_kind)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        null_context, null_queue, null_buffer, null_program,            null_kernel,
-        null_event,   null_device, null_sampler, objects_of_another_kind,
+        null_context, null_queue,   null_buffer,
+        null_program, null_kernel,  null_event,
+        null_device,  null_sampler, objects_of_another_kind,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
-START_TEST(create_with_each_flag)
-{
+START_TEST(create_with_each_flag) {
     const cl_mem_flags access[] = {0, CL_MEM_READ_WRITE, CL_MEM_READ_ONLY, CL_MEM_WRITE_ONLY};
     const cl_mem_flags host[] = {0, CL_MEM_HOST_NO_ACCESS, CL_MEM_HOST_READ_ONLY,
                                  CL_MEM_HOST_WRITE_ONLY};
@@ -30,8 +29,7 @@ START_TEST(create_with_each_flag)
 }
 END_TEST
 
-START_TEST(create_with_flags_that_exclude_each_other)
-{
+START_TEST(create_with_flags_that_exclude_each_other) {
     const cl_mem_flags wrong[] = {CL_MEM_READ_WRITE | CL_MEM_READ_ONLY,
                                   CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY,
                                   CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY,
@@ -53,8 +51,7 @@ START_TEST(create_with_flags_that_exclude_each_other)
 }
 END_TEST
 
-START_TEST(create_wrong)
-{
+START_TEST(create_wrong) {
     cl_ulong largest = get_info(cl_ulong, clGetDeviceInfo, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
     char memory[64];
 
@@ -73,13 +70,11 @@ START_TEST(create_wrong)
 }
 END_TEST
 
-START_TEST(info)
-{
+START_TEST(info) {
     cl_mem made = make_buffer(CL_MEM_READ_ONLY, 12345, NULL);
-    const cl_mem_info names[] = {
-        CL_MEM_TYPE,      CL_MEM_FLAGS,   CL_MEM_SIZE,
-        CL_MEM_HOST_PTR,  CL_MEM_CONTEXT, CL_MEM_REFERENCE_COUNT,
-        CL_MEM_MAP_COUNT, CL_MEM_OFFSET,  CL_MEM_ASSOCIATED_MEMOBJECT};
+    const cl_mem_info names[] = {CL_MEM_TYPE,      CL_MEM_FLAGS,   CL_MEM_SIZE,
+                                 CL_MEM_HOST_PTR,  CL_MEM_CONTEXT, CL_MEM_REFERENCE_COUNT,
+                                 CL_MEM_MAP_COUNT, CL_MEM_OFFSET,  CL_MEM_ASSOCIATED_MEMOBJECT};
 
     ck_assert(get_info(cl_mem_object_type, clGetMemObjectInfo, made, CL_MEM_TYPE) ==
               CL_MEM_OBJECT_BUFFER);
@@ -99,8 +94,7 @@ START_TEST(info)
 }
 END_TEST
 
-START_TEST(copy_host_ptr_copies_at_once)
-{
+START_TEST(copy_host_ptr_copies_at_once) {
     cl_int in[256], out[256];
     cl_mem made, pinned;
 
@@ -120,8 +114,7 @@ START_TEST(copy_host_ptr_copies_at_once)
 }
 END_TEST
 
-START_TEST(use_host_ptr_holds_its_contents)
-{
+START_TEST(use_host_ptr_holds_its_contents) {
     static cl_int memory[256] __attribute__((aligned(4096)));
     cl_int out[256], value = 7;
     cl_program program = make_program(common_source);
@@ -143,8 +136,7 @@ START_TEST(use_host_ptr_holds_its_contents)
 }
 END_TEST
 
-START_TEST(use_host_ptr_at_any_address)
-{
+START_TEST(use_host_ptr_at_any_address) {
     char *memory = malloc(1024 + 1), out[1024];
     cl_mem made;
 
@@ -158,8 +150,7 @@ START_TEST(use_host_ptr_at_any_address)
 }
 END_TEST
 
-START_TEST(host_access_is_refused)
-{
+START_TEST(host_access_is_refused) {
     cl_mem no_access = make_buffer(CL_MEM_HOST_NO_ACCESS, 64, NULL);
     cl_mem read_only = make_buffer(CL_MEM_HOST_READ_ONLY, 64, NULL);
     cl_mem write_only = make_buffer(CL_MEM_HOST_WRITE_ONLY, 64, NULL);
@@ -186,15 +177,15 @@ START_TEST(host_access_is_refused)
     ck_assert_cl(clEnqueueWriteBufferRect(queue, read_only, CL_TRUE, zero, zero, region, 0, 0, 0, 0,
                                           host, 0, NULL, NULL),
                  CL_INVALID_OPERATION);
-    ck_refused(clEnqueueMapBuffer(queue, no_access, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL,
-                                  &error),
-               CL_INVALID_OPERATION);
-    ck_refused(clEnqueueMapBuffer(queue, write_only, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL,
-                                  &error),
-               CL_INVALID_OPERATION);
-    ck_refused(clEnqueueMapBuffer(queue, read_only, CL_TRUE, CL_MAP_WRITE, 0, 64, 0, NULL, NULL,
-                                  &error),
-               CL_INVALID_OPERATION);
+    ck_refused(
+        clEnqueueMapBuffer(queue, no_access, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL, &error),
+        CL_INVALID_OPERATION);
+    ck_refused(
+        clEnqueueMapBuffer(queue, write_only, CL_TRUE, CL_MAP_READ, 0, 64, 0, NULL, NULL, &error),
+        CL_INVALID_OPERATION);
+    ck_refused(
+        clEnqueueMapBuffer(queue, read_only, CL_TRUE, CL_MAP_WRITE, 0, 64, 0, NULL, NULL, &error),
+        CL_INVALID_OPERATION);
     ck_refused(clEnqueueMapBuffer(queue, read_only, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, 64,
                                   0, NULL, NULL, &error),
                CL_INVALID_OPERATION);
@@ -204,8 +195,7 @@ START_TEST(host_access_is_refused)
 }
 END_TEST
 
-START_TEST(odd_sizes)
-{
+START_TEST(odd_sizes) {
     const size_t sizes[] = {1, 3, 5, 63, 65, 4095, 4097, 1000003};
     char *in = malloc(1000003), *out = malloc(1000003);
 
@@ -226,8 +216,7 @@ START_TEST(odd_sizes)
 }
 END_TEST
 
-START_TEST(many_buffers_at_once)
-{
+START_TEST(many_buffers_at_once) {
     cl_mem some[1000];
     cl_int value;
 
@@ -243,8 +232,7 @@ START_TEST(many_buffers_at_once)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         create_with_each_flag,
         create_with_flags_that_exclude_each_other,

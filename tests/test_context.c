@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
-static void CL_CALLBACK on_error(const char *what, const void *info, size_t size, void *data)
-{
+static void CL_CALLBACK on_error(const char *what, const void *info, size_t size, void *data) {
     (void)what;
     (void)info;
     (void)size;
     (void)data;
 }
 
-START_TEST(create_from_devices)
-{
+START_TEST(create_from_devices) {
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
     cl_context_properties empty[] = {0};
     cl_context made;
@@ -27,8 +25,7 @@ START_TEST(create_from_devices)
 }
 END_TEST
 
-START_TEST(create_from_devices_wrong)
-{
+START_TEST(create_from_devices_wrong) {
     cl_context_properties unknown[] = {0x7777, 1, 0};
     cl_context_properties twice[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform,
                                      CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
@@ -46,8 +43,7 @@ START_TEST(create_from_devices_wrong)
 }
 END_TEST
 
-START_TEST(create_with_a_device_twice)
-{
+START_TEST(create_with_a_device_twice) {
     cl_device_id twice[] = {device, device};
     cl_context made = ck_made(clCreateContext(NULL, 2, twice, NULL, NULL, &error));
 
@@ -58,16 +54,14 @@ START_TEST(create_with_a_device_twice)
 }
 END_TEST
 
-START_TEST(create_from_type)
-{
+START_TEST(create_from_type) {
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
     cl_device_type type = get_info(cl_device_type, clGetDeviceInfo, device, CL_DEVICE_TYPE);
     const cl_device_type types[] = {CL_DEVICE_TYPE_ALL, CL_DEVICE_TYPE_DEFAULT, type};
     cl_context made;
 
     for (size_t i = 0; i < COUNT(types); i++) {
-        made =
-            ck_made(clCreateContextFromType(properties, types[i], on_error, &error, &error));
+        made = ck_made(clCreateContextFromType(properties, types[i], on_error, &error, &error));
         ck_assert_uint_ge(get_info(cl_uint, clGetContextInfo, made, CL_CONTEXT_NUM_DEVICES), 1);
         ck_ok(clReleaseContext(made));
     }
@@ -77,16 +71,14 @@ START_TEST(create_from_type)
 }
 END_TEST
 
-START_TEST(create_from_type_wrong)
-{
+START_TEST(create_from_type_wrong) {
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
     cl_context_properties unknown[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0x7777,
                                        1, 0};
     cl_uint count;
 
-    ck_refused(
-        clCreateContextFromType(properties, CL_DEVICE_TYPE_ALL, NULL, &error, &error),
-        CL_INVALID_VALUE);
+    ck_refused(clCreateContextFromType(properties, CL_DEVICE_TYPE_ALL, NULL, &error, &error),
+               CL_INVALID_VALUE);
     if (!excused(OCLGRIND, "Oclgrind takes an unknown context property"))
         ck_refused(clCreateContextFromType(unknown, CL_DEVICE_TYPE_ALL, NULL, NULL, &error),
                    CL_INVALID_PROPERTY);
@@ -103,8 +95,7 @@ START_TEST(create_from_type_wrong)
 }
 END_TEST
 
-START_TEST(info)
-{
+START_TEST(info) {
     cl_context_properties properties[3] = {0};
     size_t size;
 
@@ -123,8 +114,7 @@ START_TEST(info)
 }
 END_TEST
 
-START_TEST(info_without_properties)
-{
+START_TEST(info_without_properties) {
     cl_context made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
     cl_context_properties properties[3] = {7};
     size_t size = 77;
@@ -136,8 +126,7 @@ START_TEST(info_without_properties)
 }
 END_TEST
 
-START_TEST(every_device_of_the_platform)
-{
+START_TEST(every_device_of_the_platform) {
     cl_device_id all[16], seen[16];
     cl_uint count;
     cl_context made;
@@ -156,8 +145,7 @@ START_TEST(every_device_of_the_platform)
 }
 END_TEST
 
-START_TEST(many)
-{
+START_TEST(many) {
     cl_context some[200];
 
     for (size_t i = 0; i < COUNT(some); i++)
@@ -167,18 +155,11 @@ START_TEST(many)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        create_from_devices,
-        create_from_devices_wrong,
-        create_with_a_device_twice,
-        create_from_type,
-        create_from_type_wrong,
-        info,
-        info_without_properties,
-        every_device_of_the_platform,
-        many,
+        create_from_devices,     create_from_devices_wrong,    create_with_a_device_twice,
+        create_from_type,        create_from_type_wrong,       info,
+        info_without_properties, every_device_of_the_platform, many,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -18,8 +18,7 @@
 static void *library;
 static cl_platform_id own;
 
-static const char *library_path(void)
-{
+static const char *library_path(void) {
     const char *path = getenv("TUTTI_TEST_LIBRARY");
 
     ck_assert_msg(path && *path, "TUTTI_TEST_LIBRARY names no library");
@@ -27,16 +26,14 @@ static const char *library_path(void)
 }
 
 /* A function of the library, as void * for the caller's memcpy. */
-static void *symbol(const char *name)
-{
+static void *symbol(const char *name) {
     void *address = dlsym(library, name);
 
     ck_assert_msg(address != NULL, "no %s", name);
     return address;
 }
 
-static void open_library(void)
-{
+static void open_library(void) {
     clIcdGetPlatformIDsKHR_fn get_platforms;
     void *address;
     cl_uint count = 0;
@@ -56,14 +53,12 @@ static void open_library(void)
 }
 
 /* Every object of an ICD starts with a pointer to its dispatch table. */
-static const cl_icd_dispatch *dispatch(void)
-{
+static const cl_icd_dispatch *dispatch(void) {
     open_library();
     return *(const cl_icd_dispatch **)own;
 }
 
-static int thread_count(void)
-{
+static int thread_count(void) {
     DIR *tasks = opendir("/proc/self/task");
     struct dirent *entry;
     int count = 0;
@@ -76,8 +71,7 @@ static int thread_count(void)
 }
 
 /* 1 or 0; -1 where StarPU is not a library of its own. */
-static int starpu_started(void)
-{
+static int starpu_started(void) {
     int (*function)(void);
     void *address = dlsym(library, "starpu_is_initialized");
 
@@ -87,8 +81,7 @@ static int starpu_started(void)
     return function();
 }
 
-START_TEST(opening_starts_no_thread)
-{
+START_TEST(opening_starts_no_thread) {
     int before = thread_count();
     char name[64];
 
@@ -100,8 +93,7 @@ START_TEST(opening_starts_no_thread)
 }
 END_TEST
 
-START_TEST(queries_start_no_starpu)
-{
+START_TEST(queries_start_no_starpu) {
     cl_device_id found;
     cl_ulong size;
     char name[256];
@@ -114,8 +106,7 @@ START_TEST(queries_start_no_starpu)
 }
 END_TEST
 
-START_TEST(exported_symbols)
-{
+START_TEST(exported_symbols) {
     const char *allowed[] = {"clIcdGetPlatformIDsKHR", "clGetExtensionFunctionAddress",
                              "clGetPlatformInfo"};
     char command[4096], line[512];
@@ -147,8 +138,7 @@ START_TEST(exported_symbols)
 }
 END_TEST
 
-START_TEST(every_slot_is_filled)
-{
+START_TEST(every_slot_is_filled) {
     void *const *slots = (void *const *)dispatch();
 
     for (size_t i = 0; i < sizeof(cl_icd_dispatch) / sizeof(void *); i++)
@@ -156,8 +146,7 @@ START_TEST(every_slot_is_filled)
 }
 END_TEST
 
-START_TEST(unsupported_entry_points_answer)
-{
+START_TEST(unsupported_entry_points_answer) {
     const cl_icd_dispatch *table = dispatch();
     cl_device_id found;
     cl_event event = NULL;
@@ -187,8 +176,7 @@ START_TEST(unsupported_entry_points_answer)
 }
 END_TEST
 
-START_TEST(extension_functions)
-{
+START_TEST(extension_functions) {
     void *(CL_API_CALL * by_name)(const char *);
     void *address;
 
@@ -202,8 +190,7 @@ START_TEST(extension_functions)
 END_TEST
 
 /* What a small program does; the exit status says which step failed. */
-static int small_program(void)
-{
+static int small_program(void) {
     const char *source = "kernel void f(global int *out) { out[0] = 42; }";
     const cl_icd_dispatch *table = dispatch();
     cl_device_id found;
@@ -239,8 +226,7 @@ static int small_program(void)
 }
 
 /* Runs small_program() in a process of its own and collects what it prints on both streams. */
-static void run_quietly(const char *finish)
-{
+static void run_quietly(const char *finish) {
     char text[4096] = "", *where = text;
     int streams[2], status;
     ssize_t got;
@@ -272,24 +258,16 @@ static void run_quietly(const char *finish)
     ck_assert_msg(text[0] == 0, "the process printed \"%s\"", text);
 }
 
-START_TEST(nothing_is_printed)
-{
-    run_quietly("_exit");
-}
+START_TEST(nothing_is_printed) { run_quietly("_exit"); }
 END_TEST
 
-START_TEST(exit_is_clean)
-{
-    run_quietly("exit");
-}
+START_TEST(exit_is_clean) { run_quietly("exit"); }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        opening_starts_no_thread, exported_symbols,
-        every_slot_is_filled,     queries_start_no_starpu,
-        extension_functions,      unsupported_entry_points_answer,
+        opening_starts_no_thread, exported_symbols,    every_slot_is_filled,
+        queries_start_no_starpu,  extension_functions, unsupported_entry_points_answer,
         nothing_is_printed,       exit_is_clean,
     };
 

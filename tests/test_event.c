@@ -11,30 +11,26 @@ static cl_mem buffer;
 static cl_event gate;
 
 /* A fill of the whole buffer that waits for these events. */
-static cl_event fill_after(cl_command_queue on, cl_int value, cl_uint count, const cl_event *list)
-{
+static cl_event fill_after(cl_command_queue on, cl_int value, cl_uint count, const cl_event *list) {
     cl_event event;
 
     ck_ok(clEnqueueFillBuffer(on, buffer, &value, sizeof(value), 0, 256, count, list, &event));
     return event;
 }
 
-static void begin(void)
-{
+static void begin(void) {
     cl_int zero[64] = {0};
 
     buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zero), zero);
     gate = make_user_event();
 }
 
-static void end(void)
-{
+static void end(void) {
     ck_ok(clReleaseEvent(gate));
     ck_ok(clReleaseMemObject(buffer));
 }
 
-static cl_int first_value(void)
-{
+static cl_int first_value(void) {
     cl_command_queue fresh = make_queue(0);
     cl_int value = -1;
 
@@ -51,8 +47,7 @@ struct seen {
     cl_event events[8];
 };
 
-static void CL_CALLBACK note(cl_event event, cl_int status, void *data)
-{
+static void CL_CALLBACK note(cl_event event, cl_int status, void *data) {
     struct seen *seen = data;
 
     pthread_mutex_lock(&seen->lock);
@@ -64,8 +59,7 @@ static void CL_CALLBACK note(cl_event event, cl_int status, void *data)
     pthread_mutex_unlock(&seen->lock);
 }
 
-static int calls_of(struct seen *seen)
-{
+static int calls_of(struct seen *seen) {
     int calls;
 
     pthread_mutex_lock(&seen->lock);
@@ -74,15 +68,13 @@ static int calls_of(struct seen *seen)
     return calls;
 }
 
-static void wait_for_calls(struct seen *seen, int wanted)
-{
+static void wait_for_calls(struct seen *seen, int wanted) {
     for (int i = 0; i < 5000 && calls_of(seen) < wanted; i++)
         usleep(2000);
     ck_assert_int_eq(calls_of(seen), wanted);
 }
 
-START_TEST(user_event_info)
-{
+START_TEST(user_event_info) {
     const cl_event_info names[] = {CL_EVENT_CONTEXT, CL_EVENT_COMMAND_TYPE,
                                    CL_EVENT_REFERENCE_COUNT, CL_EVENT_COMMAND_EXECUTION_STATUS};
 
@@ -102,8 +94,7 @@ START_TEST(user_event_info)
 }
 END_TEST
 
-START_TEST(user_event_wrong)
-{
+START_TEST(user_event_wrong) {
     cl_event command;
 
     begin();
@@ -124,8 +115,7 @@ START_TEST(user_event_wrong)
 }
 END_TEST
 
-START_TEST(user_event_failed_twice)
-{
+START_TEST(user_event_failed_twice) {
     begin();
     ck_ok(clSetUserEventStatus(gate, -7));
     ck_assert_int_eq(event_status(gate), -7);
@@ -137,8 +127,7 @@ START_TEST(user_event_failed_twice)
 }
 END_TEST
 
-START_TEST(command_info)
-{
+START_TEST(command_info) {
     const cl_event_info names[] = {CL_EVENT_CONTEXT, CL_EVENT_COMMAND_QUEUE, CL_EVENT_COMMAND_TYPE,
                                    CL_EVENT_REFERENCE_COUNT, CL_EVENT_COMMAND_EXECUTION_STATUS};
     cl_event event;
@@ -161,8 +150,7 @@ START_TEST(command_info)
 }
 END_TEST
 
-START_TEST(wait_wrong)
-{
+START_TEST(wait_wrong) {
     cl_event foreign = ck_made(clCreateUserEvent(other_context(), &error));
     cl_event mixed[2], with_null[2];
 
@@ -182,8 +170,7 @@ START_TEST(wait_wrong)
 }
 END_TEST
 
-START_TEST(a_gate_holds_a_command)
-{
+START_TEST(a_gate_holds_a_command) {
     cl_event event, after;
 
     begin();
@@ -204,8 +191,7 @@ START_TEST(a_gate_holds_a_command)
 }
 END_TEST
 
-START_TEST(a_gate_in_each_kind_of_command)
-{
+START_TEST(a_gate_in_each_kind_of_command) {
     const size_t zero[3] = {0, 0, 0}, region[3] = {64, 1, 1}, one = 1;
     cl_int host[64] = {0};
     cl_program program = make_program(common_source);
@@ -252,8 +238,7 @@ START_TEST(a_gate_in_each_kind_of_command)
 }
 END_TEST
 
-START_TEST(wait_lists_cross_queues)
-{
+START_TEST(wait_lists_cross_queues) {
     cl_command_queue queues[4];
     cl_event previous = NULL, next;
     cl_program program = make_program(common_source);
@@ -286,8 +271,7 @@ START_TEST(wait_lists_cross_queues)
 }
 END_TEST
 
-START_TEST(the_same_event_several_times_in_a_list)
-{
+START_TEST(the_same_event_several_times_in_a_list) {
     cl_event list[4], event;
 
     begin();
@@ -303,8 +287,7 @@ START_TEST(the_same_event_several_times_in_a_list)
 }
 END_TEST
 
-START_TEST(a_failed_event_ends_its_dependants)
-{
+START_TEST(a_failed_event_ends_its_dependants) {
     cl_command_queue second = make_queue(0);
     cl_event first, chained, independent;
 
@@ -341,8 +324,7 @@ START_TEST(a_failed_event_ends_its_dependants)
 }
 END_TEST
 
-START_TEST(a_failed_event_ends_blocking_calls)
-{
+START_TEST(a_failed_event_ends_blocking_calls) {
     cl_int host[64] = {0};
 
     skip_on(POCL, "PoCL 3.1 hangs on a command enqueued behind a failed event");
@@ -352,15 +334,14 @@ START_TEST(a_failed_event_ends_blocking_calls)
                  ENDED_BY_ANOTHER);
     ck_assert_cl(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, 256, host, 1, &gate, NULL),
                  ENDED_BY_ANOTHER);
-    ck_refused(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 0, 256, 1, &gate, NULL,
-                                  &error),
-               ENDED_BY_ANOTHER);
+    ck_refused(
+        clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 0, 256, 1, &gate, NULL, &error),
+        ENDED_BY_ANOTHER);
     end();
 }
 END_TEST
 
-START_TEST(a_failed_event_and_its_callbacks)
-{
+START_TEST(a_failed_event_and_its_callbacks) {
     struct seen on_gate = {.lock = PTHREAD_MUTEX_INITIALIZER};
     struct seen on_command = {.lock = PTHREAD_MUTEX_INITIALIZER};
     cl_event event;
@@ -380,8 +361,7 @@ START_TEST(a_failed_event_and_its_callbacks)
 }
 END_TEST
 
-START_TEST(callbacks_for_each_status)
-{
+START_TEST(callbacks_for_each_status) {
     const cl_int wanted[] = {CL_SUBMITTED, CL_RUNNING, CL_COMPLETE};
     struct seen seen[3] = {{.lock = PTHREAD_MUTEX_INITIALIZER},
                            {.lock = PTHREAD_MUTEX_INITIALIZER},
@@ -406,8 +386,7 @@ START_TEST(callbacks_for_each_status)
 }
 END_TEST
 
-START_TEST(callbacks_after_the_end)
-{
+START_TEST(callbacks_after_the_end) {
     const cl_int wanted[] = {CL_SUBMITTED, CL_RUNNING, CL_COMPLETE};
     struct seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
     cl_event event;
@@ -423,8 +402,7 @@ START_TEST(callbacks_after_the_end)
 }
 END_TEST
 
-START_TEST(several_callbacks_and_an_event_let_go)
-{
+START_TEST(several_callbacks_and_an_event_let_go) {
     struct seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
     cl_event event;
 
@@ -442,8 +420,7 @@ START_TEST(several_callbacks_and_an_event_let_go)
 }
 END_TEST
 
-START_TEST(callback_wrong)
-{
+START_TEST(callback_wrong) {
     struct seen seen = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
     begin();
@@ -458,8 +435,7 @@ START_TEST(callback_wrong)
 }
 END_TEST
 
-static void CL_CALLBACK enqueue_more(cl_event event, cl_int status, void *data)
-{
+static void CL_CALLBACK enqueue_more(cl_event event, cl_int status, void *data) {
     cl_int value = 31;
     cl_event *made = data;
 
@@ -471,8 +447,7 @@ static void CL_CALLBACK enqueue_more(cl_event event, cl_int status, void *data)
     clSetUserEventStatus(gate, CL_COMPLETE);
 }
 
-START_TEST(a_callback_may_enqueue)
-{
+START_TEST(a_callback_may_enqueue) {
     cl_event event, made = NULL;
 
     begin();
@@ -489,8 +464,7 @@ START_TEST(a_callback_may_enqueue)
 }
 END_TEST
 
-START_TEST(profiling)
-{
+START_TEST(profiling) {
     const cl_profiling_info names[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
                                        CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
     cl_ulong times[4];
@@ -514,8 +488,7 @@ START_TEST(profiling)
 }
 END_TEST
 
-START_TEST(profiling_measures_a_kernel)
-{
+START_TEST(profiling_measures_a_kernel) {
     cl_program program = make_program(common_source);
     cl_kernel slow = make_kernel(program, "slow");
     cl_int rounds[2] = {1000, 10000000};
@@ -531,9 +504,8 @@ START_TEST(profiling_measures_a_kernel)
         ck_ok(clEnqueueNDRangeKernel(queue, slow, 1, NULL, &one, NULL, 0, NULL, NULL));
         ck_ok(clEnqueueNDRangeKernel(queue, slow, 1, NULL, &one, NULL, 0, NULL, &event));
         ck_ok(clWaitForEvents(1, &event));
-        lengths[i] =
-            get_info(cl_ulong, clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_END) -
-            get_info(cl_ulong, clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_START);
+        lengths[i] = get_info(cl_ulong, clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_END) -
+                     get_info(cl_ulong, clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_START);
         ck_ok(clReleaseEvent(event));
     }
     ck_assert_msg(lengths[1] > lengths[0], "10000 times the work took %llu ns after %llu ns",
@@ -544,8 +516,7 @@ START_TEST(profiling_measures_a_kernel)
 }
 END_TEST
 
-START_TEST(profiling_not_available)
-{
+START_TEST(profiling_not_available) {
     cl_command_queue plain = make_queue(0);
     cl_event event;
     cl_ulong time;
@@ -553,17 +524,17 @@ START_TEST(profiling_not_available)
     begin();
     event = fill_after(plain, 1, 0, NULL);
     ck_ok(clWaitForEvents(1, &event));
-    ck_assert_cl(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(time), &time,
-                                         NULL),
-                 CL_PROFILING_INFO_NOT_AVAILABLE);
+    ck_assert_cl(
+        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_START, sizeof(time), &time, NULL),
+        CL_PROFILING_INFO_NOT_AVAILABLE);
     ck_ok(clReleaseEvent(event));
-    ck_assert_cl(clGetEventProfilingInfo(gate, CL_PROFILING_COMMAND_START, sizeof(time), &time,
-                                         NULL),
-                 CL_PROFILING_INFO_NOT_AVAILABLE);
+    ck_assert_cl(
+        clGetEventProfilingInfo(gate, CL_PROFILING_COMMAND_START, sizeof(time), &time, NULL),
+        CL_PROFILING_INFO_NOT_AVAILABLE);
     event = fill_after(queue, 1, 1, &gate);
-    ck_assert_cl(clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(time), &time,
-                                         NULL),
-                 CL_PROFILING_INFO_NOT_AVAILABLE);
+    ck_assert_cl(
+        clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, sizeof(time), &time, NULL),
+        CL_PROFILING_INFO_NOT_AVAILABLE);
     ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
     ck_ok(clWaitForEvents(1, &event));
     ck_ok(clReleaseEvent(event));
@@ -572,11 +543,10 @@ START_TEST(profiling_not_available)
 }
 END_TEST
 
-START_TEST(marker_waits_for_all_before_it)
-{
-    cl_command_queue loose = make_queue(get_info(cl_command_queue_properties, clGetDeviceInfo,
-                                                 device, CL_DEVICE_QUEUE_PROPERTIES) &
-                                        CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+START_TEST(marker_waits_for_all_before_it) {
+    cl_command_queue loose = make_queue(
+        get_info(cl_command_queue_properties, clGetDeviceInfo, device, CL_DEVICE_QUEUE_PROPERTIES) &
+        CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
     cl_event held, marker, old_marker;
 
     begin();
@@ -602,8 +572,7 @@ START_TEST(marker_waits_for_all_before_it)
 END_TEST
 
 /* After each kind of barrier of an out-of-order queue, nothing passes. */
-START_TEST(barriers_hold_what_follows)
-{
+START_TEST(barriers_hold_what_follows) {
     cl_command_queue_properties offered =
         get_info(cl_command_queue_properties, clGetDeviceInfo, device, CL_DEVICE_QUEUE_PROPERTIES);
 
@@ -650,13 +619,11 @@ START_TEST(barriers_hold_what_follows)
 }
 END_TEST
 
-START_TEST(markers_and_barriers_wrong)
-{
+START_TEST(markers_and_barriers_wrong) {
     cl_event foreign = ck_made(clCreateUserEvent(other_context(), &error)), none = NULL;
 
     ck_assert_cl(clEnqueueMarkerWithWaitList(queue, 1, NULL, NULL), CL_INVALID_EVENT_WAIT_LIST);
-    ck_assert_cl(clEnqueueMarkerWithWaitList(queue, 0, &foreign, NULL),
-                 CL_INVALID_EVENT_WAIT_LIST);
+    ck_assert_cl(clEnqueueMarkerWithWaitList(queue, 0, &foreign, NULL), CL_INVALID_EVENT_WAIT_LIST);
     ck_assert_cl(clEnqueueMarkerWithWaitList(queue, 1, &none, NULL), CL_INVALID_EVENT_WAIT_LIST);
     ck_assert_cl(clEnqueueMarkerWithWaitList(queue, 1, &foreign, NULL), CL_INVALID_CONTEXT);
     ck_assert_cl(clEnqueueBarrierWithWaitList(queue, 1, NULL, NULL), CL_INVALID_EVENT_WAIT_LIST);
@@ -677,8 +644,7 @@ START_TEST(markers_and_barriers_wrong)
 }
 END_TEST
 
-START_TEST(flush_makes_progress)
-{
+START_TEST(flush_makes_progress) {
     cl_event event;
     int i;
 
@@ -693,16 +659,14 @@ START_TEST(flush_makes_progress)
 }
 END_TEST
 
-static void *open_gate_later(void *nothing)
-{
+static void *open_gate_later(void *nothing) {
     (void)nothing;
     usleep(30000);
     clSetUserEventStatus(gate, CL_COMPLETE);
     return NULL;
 }
 
-START_TEST(another_thread_opens_the_gate)
-{
+START_TEST(another_thread_opens_the_gate) {
     pthread_t thread;
     cl_int value = 0;
 
@@ -717,8 +681,7 @@ START_TEST(another_thread_opens_the_gate)
 }
 END_TEST
 
-START_TEST(a_blocking_call_waits_for_its_list)
-{
+START_TEST(a_blocking_call_waits_for_its_list) {
     pthread_t thread;
     cl_int value = 0;
 
@@ -732,8 +695,7 @@ START_TEST(a_blocking_call_waits_for_its_list)
 }
 END_TEST
 
-START_TEST(many_events_in_one_list)
-{
+START_TEST(many_events_in_one_list) {
     enum { MANY = 1000 };
     cl_event *list = calloc(MANY, sizeof(cl_event)), marker;
 
@@ -754,8 +716,7 @@ START_TEST(many_events_in_one_list)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         user_event_info,
         user_event_wrong,

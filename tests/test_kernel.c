@@ -39,24 +39,18 @@ struct thing {
 
 static cl_program program;
 
-static void begin(void)
-{
-    program = make_program(kernels_source);
-}
+static void begin(void) { program = make_program(kernels_source); }
 
-static void end(void)
-{
+static void end(void) {
     ck_ok(clReleaseProgram(program));
     program = NULL;
 }
 
-static void set_mem(cl_kernel kernel, cl_uint index, cl_mem buffer)
-{
+static void set_mem(cl_kernel kernel, cl_uint index, cl_mem buffer) {
     ck_ok(clSetKernelArg(kernel, index, sizeof(buffer), &buffer));
 }
 
-START_TEST(create_wrong)
-{
+START_TEST(create_wrong) {
     const char *text = kernels_source;
     cl_program unbuilt = ck_made(clCreateProgramWithSource(context, 1, &text, NULL, &error));
 
@@ -72,8 +66,7 @@ START_TEST(create_wrong)
 }
 END_TEST
 
-START_TEST(create_all)
-{
+START_TEST(create_all) {
     const char *text = kernels_source;
     cl_program unbuilt = ck_made(clCreateProgramWithSource(context, 1, &text, NULL, &error));
     cl_kernel some[16];
@@ -98,18 +91,16 @@ START_TEST(create_all)
         ck_ok(clReleaseKernel(some[i]));
     ck_assert_cl(clCreateKernelsInProgram(program, 7, some, &count), CL_INVALID_VALUE);
     ck_assert_cl(clCreateKernelsInProgram(NULL, 7, some, &count), CL_INVALID_PROGRAM);
-    ck_assert_cl(clCreateKernelsInProgram(unbuilt, 7, some, &count),
-                 CL_INVALID_PROGRAM_EXECUTABLE);
+    ck_assert_cl(clCreateKernelsInProgram(unbuilt, 7, some, &count), CL_INVALID_PROGRAM_EXECUTABLE);
     ck_ok(clReleaseProgram(unbuilt));
     end();
 }
 END_TEST
 
-START_TEST(info)
-{
-    const cl_kernel_info names[] = {CL_KERNEL_FUNCTION_NAME, CL_KERNEL_NUM_ARGS,
+START_TEST(info) {
+    const cl_kernel_info names[] = {CL_KERNEL_FUNCTION_NAME,   CL_KERNEL_NUM_ARGS,
                                     CL_KERNEL_REFERENCE_COUNT, CL_KERNEL_CONTEXT,
-                                    CL_KERNEL_PROGRAM, CL_KERNEL_ATTRIBUTES};
+                                    CL_KERNEL_PROGRAM,         CL_KERNEL_ATTRIBUTES};
     cl_kernel kernel;
     char text[128];
     size_t size;
@@ -135,8 +126,7 @@ START_TEST(info)
 }
 END_TEST
 
-START_TEST(set_arg_wrong)
-{
+START_TEST(set_arg_wrong) {
     cl_mem buffer = make_buffer(0, 64, NULL);
     cl_kernel by_value, reverse;
     struct thing thing = {0};
@@ -147,8 +137,7 @@ START_TEST(set_arg_wrong)
     reverse = make_kernel(program, "reverse");
     ck_assert_cl(clSetKernelArg(NULL, 0, sizeof(buffer), &buffer), CL_INVALID_KERNEL);
     ck_assert_cl(clSetKernelArg(by_value, 7, sizeof(value), &value), CL_INVALID_ARG_INDEX);
-    ck_assert_cl(clSetKernelArg(by_value, UINT32_MAX, sizeof(value), &value),
-                 CL_INVALID_ARG_INDEX);
+    ck_assert_cl(clSetKernelArg(by_value, UINT32_MAX, sizeof(value), &value), CL_INVALID_ARG_INDEX);
     ck_assert_cl(clSetKernelArg(by_value, 0, sizeof(buffer) / 2, &buffer), CL_INVALID_ARG_SIZE);
     ck_assert_cl(clSetKernelArg(by_value, 0, 0, &buffer), CL_INVALID_ARG_SIZE);
     ck_assert_cl(clSetKernelArg(by_value, 1, sizeof(thing), NULL), CL_INVALID_ARG_VALUE);
@@ -164,8 +153,7 @@ START_TEST(set_arg_wrong)
 }
 END_TEST
 
-START_TEST(set_arg_to_another_kind_of_object)
-{
+START_TEST(set_arg_to_another_kind_of_object) {
     cl_kernel twice;
 
     skip_on(POCL, "PoCL 3.1 takes any object for a memory object");
@@ -179,8 +167,7 @@ START_TEST(set_arg_to_another_kind_of_object)
 }
 END_TEST
 
-START_TEST(unset_arguments)
-{
+START_TEST(unset_arguments) {
     cl_mem buffer = make_buffer(0, 64, NULL);
     cl_kernel twice;
     const size_t one = 1;
@@ -206,8 +193,7 @@ START_TEST(unset_arguments)
 }
 END_TEST
 
-START_TEST(arguments_by_value)
-{
+START_TEST(arguments_by_value) {
     cl_mem buffer = make_buffer(0, 9 * sizeof(cl_int), NULL);
     const struct thing thing = {-3, 70000, {1, 2, 33}, 12345};
     const cl_char c = -8;
@@ -239,8 +225,7 @@ START_TEST(arguments_by_value)
 }
 END_TEST
 
-START_TEST(null_buffer)
-{
+START_TEST(null_buffer) {
     cl_mem out = make_buffer(0, 4, NULL), none = NULL;
     cl_kernel kernel;
     cl_int seen = -1;
@@ -266,8 +251,7 @@ START_TEST(null_buffer)
 }
 END_TEST
 
-START_TEST(same_buffer_twice)
-{
+START_TEST(same_buffer_twice) {
     cl_int zero[8] = {0};
     cl_mem buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zero), zero);
     cl_kernel kernel;
@@ -287,8 +271,7 @@ START_TEST(same_buffer_twice)
 }
 END_TEST
 
-START_TEST(twenty_one_buffers)
-{
+START_TEST(twenty_one_buffers) {
     cl_mem buffers[21];
     cl_kernel kernel;
     cl_int values[4], wanted = 0;
@@ -317,8 +300,7 @@ START_TEST(twenty_one_buffers)
 }
 END_TEST
 
-START_TEST(local_memory)
-{
+START_TEST(local_memory) {
     cl_int values[64];
     cl_mem buffer;
     cl_kernel kernel;
@@ -344,8 +326,7 @@ START_TEST(local_memory)
 }
 END_TEST
 
-START_TEST(constant_memory)
-{
+START_TEST(constant_memory) {
     const cl_int numbers[4] = {9, 8, 7, 6};
     cl_mem table = make_buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, sizeof(numbers),
                                (void *)(uintptr_t)numbers);
@@ -368,8 +349,7 @@ START_TEST(constant_memory)
 }
 END_TEST
 
-START_TEST(arguments_are_taken_at_enqueue)
-{
+START_TEST(arguments_are_taken_at_enqueue) {
     cl_program common = make_program(common_source);
     cl_kernel set = make_kernel(common, "set");
     cl_mem buffers[50];
@@ -397,8 +377,7 @@ START_TEST(arguments_are_taken_at_enqueue)
 }
 END_TEST
 
-START_TEST(two_kernels_of_one_function)
-{
+START_TEST(two_kernels_of_one_function) {
     cl_program common = make_program(common_source);
     cl_kernel first = make_kernel(common, "set"), second = make_kernel(common, "set");
     cl_mem a = make_buffer(0, 4, NULL), b = make_buffer(0, 4, NULL);
@@ -422,8 +401,7 @@ START_TEST(two_kernels_of_one_function)
 }
 END_TEST
 
-START_TEST(work_group_info)
-{
+START_TEST(work_group_info) {
     const cl_kernel_work_group_info names[] = {
         CL_KERNEL_WORK_GROUP_SIZE, CL_KERNEL_COMPILE_WORK_GROUP_SIZE, CL_KERNEL_LOCAL_MEM_SIZE,
         CL_KERNEL_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, CL_KERNEL_PRIVATE_MEM_SIZE};
@@ -462,8 +440,7 @@ START_TEST(work_group_info)
 }
 END_TEST
 
-START_TEST(argument_info)
-{
+START_TEST(argument_info) {
     const char *text = "kernel void f(global const float *restrict in, local int *scratch,\n"
                        "  constant char4 *table, global volatile uint *out, int count) {}\n";
     const struct {
@@ -520,8 +497,7 @@ START_TEST(argument_info)
 }
 END_TEST
 
-START_TEST(released_while_it_runs)
-{
+START_TEST(released_while_it_runs) {
     cl_program common = make_program(common_source);
     cl_kernel set = make_kernel(common, "set");
     cl_mem buffer = make_buffer(0, 4, NULL);
@@ -543,8 +519,7 @@ START_TEST(released_while_it_runs)
 }
 END_TEST
 
-START_TEST(a_buffer_argument_outlives_nothing)
-{
+START_TEST(a_buffer_argument_outlives_nothing) {
     cl_program common = make_program(common_source);
     cl_kernel set = make_kernel(common, "set");
     cl_int value = 1;
@@ -564,8 +539,7 @@ START_TEST(a_buffer_argument_outlives_nothing)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         create_wrong,
         create_all,

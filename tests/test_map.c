@@ -5,31 +5,26 @@ enum { N = 1024 };
 
 static cl_int in[N], out[N];
 
-static cl_mem numbered(cl_mem_flags flags)
-{
+static cl_mem numbered(cl_mem_flags flags) {
     for (int i = 0; i < N; i++)
         in[i] = i * 5 + 1;
     return make_buffer(flags | CL_MEM_COPY_HOST_PTR, sizeof(in), in);
 }
 
-static void *map(cl_mem buffer, cl_map_flags flags, size_t offset, size_t size)
-{
-    return ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, offset, size, 0, NULL, NULL,
-                                      &error));
+static void *map(cl_mem buffer, cl_map_flags flags, size_t offset, size_t size) {
+    return ck_made(
+        clEnqueueMapBuffer(queue, buffer, CL_TRUE, flags, offset, size, 0, NULL, NULL, &error));
 }
 
-static void unmap(cl_mem buffer, void *pointer)
-{
+static void unmap(cl_mem buffer, void *pointer) {
     ck_ok(clEnqueueUnmapMemObject(queue, buffer, pointer, 0, NULL, NULL));
 }
 
-static cl_uint map_count(cl_mem buffer)
-{
+static cl_uint map_count(cl_mem buffer) {
     return get_info(cl_uint, clGetMemObjectInfo, buffer, CL_MEM_MAP_COUNT);
 }
 
-START_TEST(for_reading)
-{
+START_TEST(for_reading) {
     const cl_mem_flags kinds[] = {0, CL_MEM_ALLOC_HOST_PTR};
 
     for (size_t i = 0; i < COUNT(kinds); i++) {
@@ -50,8 +45,7 @@ START_TEST(for_reading)
 }
 END_TEST
 
-START_TEST(for_writing)
-{
+START_TEST(for_writing) {
     const cl_map_flags kinds[] = {CL_MAP_WRITE, CL_MAP_READ | CL_MAP_WRITE};
 
     for (size_t i = 0; i < COUNT(kinds); i++) {
@@ -74,8 +68,7 @@ START_TEST(for_writing)
 }
 END_TEST
 
-START_TEST(for_invalidating)
-{
+START_TEST(for_invalidating) {
     cl_mem buffer = numbered(0);
     cl_int *mapped = map(buffer, CL_MAP_WRITE_INVALIDATE_REGION, 400, 400);
 
@@ -89,8 +82,7 @@ START_TEST(for_invalidating)
 }
 END_TEST
 
-START_TEST(writing_is_seen_by_kernels)
-{
+START_TEST(writing_is_seen_by_kernels) {
     cl_program program = make_program(common_source);
     cl_kernel add = make_kernel(program, "add");
     cl_mem buffer = numbered(0);
@@ -118,8 +110,7 @@ START_TEST(writing_is_seen_by_kernels)
 }
 END_TEST
 
-START_TEST(several_at_a_time)
-{
+START_TEST(several_at_a_time) {
     cl_mem buffer = numbered(0);
     const cl_int *reads[4];
     cl_int *write;
@@ -148,8 +139,7 @@ START_TEST(several_at_a_time)
 }
 END_TEST
 
-START_TEST(the_same_region_read_twice)
-{
+START_TEST(the_same_region_read_twice) {
     cl_mem buffer = numbered(0);
     const cl_int *first = map(buffer, CL_MAP_READ, 0, sizeof(in));
     const cl_int *second = map(buffer, CL_MAP_READ, 0, sizeof(in));
@@ -164,8 +154,7 @@ START_TEST(the_same_region_read_twice)
 }
 END_TEST
 
-START_TEST(mapped_for_reading_and_read_by_a_kernel)
-{
+START_TEST(mapped_for_reading_and_read_by_a_kernel) {
     cl_program program = make_program(common_source);
     cl_kernel copy = make_kernel(program, "copy");
     cl_mem buffer = numbered(0), other = make_buffer(0, sizeof(in), NULL);
@@ -188,8 +177,7 @@ START_TEST(mapped_for_reading_and_read_by_a_kernel)
 }
 END_TEST
 
-START_TEST(other_buffers_go_on)
-{
+START_TEST(other_buffers_go_on) {
     cl_mem buffer = numbered(0), other = numbered(0);
     cl_int *mapped = map(buffer, CL_MAP_READ | CL_MAP_WRITE, 0, sizeof(in));
     cl_int value = 3;
@@ -207,8 +195,7 @@ START_TEST(other_buffers_go_on)
 }
 END_TEST
 
-START_TEST(use_host_ptr_maps_to_itself)
-{
+START_TEST(use_host_ptr_maps_to_itself) {
     static cl_int memory[N] __attribute__((aligned(4096)));
     cl_program program = make_program(common_source);
     cl_kernel add = make_kernel(program, "add");
@@ -240,8 +227,7 @@ START_TEST(use_host_ptr_maps_to_itself)
 }
 END_TEST
 
-START_TEST(non_blocking)
-{
+START_TEST(non_blocking) {
     cl_mem buffer = numbered(0);
     cl_event mapped_event, unmapped_event;
     cl_int *mapped = ck_made(clEnqueueMapBuffer(queue, buffer, CL_FALSE, CL_MAP_READ | CL_MAP_WRITE,
@@ -264,8 +250,7 @@ START_TEST(non_blocking)
 }
 END_TEST
 
-START_TEST(alignment)
-{
+START_TEST(alignment) {
     cl_mem buffer = make_buffer(CL_MEM_ALLOC_HOST_PTR, 4096, NULL);
     void *mapped = map(buffer, CL_MAP_WRITE, 0, 4096);
 
@@ -277,8 +262,7 @@ START_TEST(alignment)
 }
 END_TEST
 
-START_TEST(wrong)
-{
+START_TEST(wrong) {
     cl_mem buffer = numbered(0);
     cl_mem foreign = ck_made(clCreateBuffer(other_context(), 0, 64, NULL, &error));
     cl_event foreign_event = ck_made(clCreateUserEvent(other_context(), &error));
@@ -311,17 +295,16 @@ START_TEST(wrong)
 }
 END_TEST
 
-START_TEST(overlapping_writes_are_refused)
-{
+START_TEST(overlapping_writes_are_refused) {
     cl_mem buffer = numbered(0);
     void *mapped;
 
     skip_on(POCL, "PoCL 3.1 maps overlapping regions for writing");
     skip_on(OCLGRIND, "Oclgrind maps overlapping regions for writing");
     mapped = map(buffer, CL_MAP_WRITE, 0, 1024);
-    ck_refused(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_WRITE, 1020, 64, 0, NULL, NULL,
-                                  &error),
-               CL_INVALID_OPERATION);
+    ck_refused(
+        clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_WRITE, 1020, 64, 0, NULL, NULL, &error),
+        CL_INVALID_OPERATION);
     unmap(buffer, mapped);
     ck_ok(clFinish(queue));
     mapped = map(buffer, CL_MAP_WRITE, 1020, 64);
@@ -331,8 +314,7 @@ START_TEST(overlapping_writes_are_refused)
 }
 END_TEST
 
-START_TEST(unmap_wrong)
-{
+START_TEST(unmap_wrong) {
     cl_mem buffer = numbered(0), other = numbered(0);
     cl_event foreign_event = ck_made(clCreateUserEvent(other_context(), &error));
     cl_int *mapped = map(buffer, CL_MAP_READ, 0, sizeof(in));
@@ -364,8 +346,7 @@ START_TEST(unmap_wrong)
 }
 END_TEST
 
-START_TEST(on_two_queues)
-{
+START_TEST(on_two_queues) {
     cl_command_queue second = make_queue(0);
     cl_mem buffer = numbered(0);
     cl_int *low = map(buffer, CL_MAP_WRITE, 0, 2048), *high;
@@ -389,8 +370,7 @@ START_TEST(on_two_queues)
 }
 END_TEST
 
-START_TEST(many_times)
-{
+START_TEST(many_times) {
     cl_mem buffer = numbered(0);
 
     for (int i = 0; i < 2000; i++) {
@@ -407,8 +387,7 @@ START_TEST(many_times)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         for_reading,
         for_writing,

@@ -5,8 +5,7 @@ enum { N = 256 };
 
 static cl_int in[N], out[N];
 
-START_TEST(contents_stay)
-{
+START_TEST(contents_stay) {
     const cl_mem_migration_flags flags[] = {0, CL_MIGRATE_MEM_OBJECT_HOST};
     cl_mem buffers[2];
     cl_event event;
@@ -31,8 +30,7 @@ START_TEST(contents_stay)
 }
 END_TEST
 
-START_TEST(contents_undefined)
-{
+START_TEST(contents_undefined) {
     cl_mem buffer = make_buffer(0, sizeof(in), NULL);
     cl_int value = 9;
 
@@ -51,8 +49,7 @@ START_TEST(contents_undefined)
 }
 END_TEST
 
-START_TEST(between_kernels)
-{
+START_TEST(between_kernels) {
     cl_program program = make_program(common_source);
     cl_kernel add = make_kernel(program, "add");
     cl_int zero[N] = {0}, one = 1;
@@ -62,8 +59,8 @@ START_TEST(between_kernels)
     ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
     for (int i = 0; i < 20; i++) {
         launch(add, N);
-        ck_ok(clEnqueueMigrateMemObjects(queue, 1, &buffer,
-                                         i % 2 ? CL_MIGRATE_MEM_OBJECT_HOST : 0, 0, NULL, NULL));
+        ck_ok(clEnqueueMigrateMemObjects(queue, 1, &buffer, i % 2 ? CL_MIGRATE_MEM_OBJECT_HOST : 0,
+                                         0, NULL, NULL));
     }
     read_ints(buffer, out, N);
     for (int i = 0; i < N; i++)
@@ -74,8 +71,7 @@ START_TEST(between_kernels)
 }
 END_TEST
 
-START_TEST(wrong)
-{
+START_TEST(wrong) {
     cl_mem buffer = make_buffer(0, 64, NULL), with_null[] = {buffer, NULL};
     cl_mem foreign = ck_made(clCreateBuffer(other_context(), 0, 64, NULL, &error));
 
@@ -94,8 +90,7 @@ START_TEST(wrong)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {contents_stay, contents_undefined, between_kernels, wrong};
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -22,22 +22,19 @@ static const char source[] =
 static cl_program program;
 static cl_kernel where;
 
-static void begin(void)
-{
+static void begin(void) {
     program = make_program(source);
     where = make_kernel(program, "where");
 }
 
-static void end(void)
-{
+static void end(void) {
     ck_ok(clReleaseKernel(where));
     ck_ok(clReleaseProgram(program));
 }
 
 /* Launches, and checks that each work-item ran once with the right idea of where it is. */
 static void check_range(cl_uint dimensions, const size_t *offset, const size_t *global,
-                        const size_t *local)
-{
+                        const size_t *local) {
     size_t full[3] = {1, 1, 1}, from[3] = {0, 0, 0}, items;
     cl_int *seen, width, height;
     cl_mem out;
@@ -67,16 +64,15 @@ static void check_range(cl_uint dimensions, const size_t *offset, const size_t *
         ck_assert_msg(item[5] == 1, "work-item %zu: groups and local ids disagree", i);
         ck_assert_int_eq(item[6], (cl_int)(full[0] * 10000 + full[1] * 100 + full[2]));
         if (local)
-            ck_assert_int_eq(item[7], (cl_int)(local[0] * 10000 +
-                                               (dimensions > 1 ? local[1] : 1) * 100 +
-                                               (dimensions > 2 ? local[2] : 1)));
+            ck_assert_int_eq(item[7],
+                             (cl_int)(local[0] * 10000 + (dimensions > 1 ? local[1] : 1) * 100 +
+                                      (dimensions > 2 ? local[2] : 1)));
     }
     ck_ok(clReleaseMemObject(out));
     free(seen);
 }
 
-START_TEST(one_dimension)
-{
+START_TEST(one_dimension) {
     const size_t sizes[] = {1, 2, 7, 64, 97, 4096};
     const size_t offset = 1000, local = 8, global = 64;
 
@@ -91,8 +87,7 @@ START_TEST(one_dimension)
 }
 END_TEST
 
-START_TEST(two_dimensions)
-{
+START_TEST(two_dimensions) {
     const size_t sizes[][2] = {{1, 1}, {5, 3}, {16, 16}, {1, 33}, {31, 1}};
     const size_t offset[2] = {7, 11}, global[2] = {12, 8}, local[2] = {4, 2};
 
@@ -107,8 +102,7 @@ START_TEST(two_dimensions)
 }
 END_TEST
 
-START_TEST(three_dimensions)
-{
+START_TEST(three_dimensions) {
     const size_t sizes[][3] = {{1, 1, 1}, {5, 3, 2}, {8, 8, 8}, {1, 1, 9}, {2, 7, 1}};
     const size_t offset[3] = {7, 11, 3}, global[3] = {4, 6, 8}, local[3] = {2, 3, 1};
 
@@ -123,8 +117,7 @@ START_TEST(three_dimensions)
 }
 END_TEST
 
-START_TEST(required_group)
-{
+START_TEST(required_group) {
     const size_t global[2] = {8, 4}, right[2] = {4, 2}, wrong[2] = {2, 4}, small[2] = {1, 1};
     cl_int seen[32] = {0};
     cl_mem out = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(seen), seen);
@@ -147,8 +140,7 @@ START_TEST(required_group)
 }
 END_TEST
 
-START_TEST(wrong)
-{
+START_TEST(wrong) {
     cl_int zero = 0;
     cl_mem out = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero);
     size_t largest = get_info(size_t, clGetDeviceInfo, device, CL_DEVICE_MAX_WORK_GROUP_SIZE);
@@ -177,8 +169,7 @@ START_TEST(wrong)
         REFUSED(CL_INVALID_WORK_GROUP_SIZE, queue, count, 1, NULL, global, nought, 0, NULL);
     if (!excused(POCL, "PoCL 3.1 crashes when the wait list of a kernel is missing")) {
         REFUSED(CL_INVALID_EVENT_WAIT_LIST, queue, count, 1, NULL, global, NULL, 1, NULL);
-        REFUSED(CL_INVALID_EVENT_WAIT_LIST, queue, count, 1, NULL, global, NULL, 0,
-                &foreign_event);
+        REFUSED(CL_INVALID_EVENT_WAIT_LIST, queue, count, 1, NULL, global, NULL, 0, &foreign_event);
     }
     if (!excused(POCL, "PoCL 3.1 lets an offset wrap around"))
         REFUSED(CL_INVALID_GLOBAL_OFFSET, queue, count, 1, far, global, NULL, 0, NULL);
@@ -198,8 +189,7 @@ START_TEST(wrong)
 }
 END_TEST
 
-START_TEST(nothing_to_do)
-{
+START_TEST(nothing_to_do) {
     cl_int zero = 0, code;
     cl_mem out = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero);
     const size_t none[3] = {0, 1, 1};
@@ -221,8 +211,7 @@ START_TEST(nothing_to_do)
 }
 END_TEST
 
-START_TEST(task)
-{
+START_TEST(task) {
     cl_int zero = 0;
     cl_mem out = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero);
     cl_kernel count;
@@ -254,8 +243,7 @@ struct native {
     cl_int factor;
 };
 
-static void CL_CALLBACK sum_native(void *data)
-{
+static void CL_CALLBACK sum_native(void *data) {
     const struct native *native = data;
 
     *native->out = 0;
@@ -263,23 +251,20 @@ static void CL_CALLBACK sum_native(void *data)
         *native->out += native->data[i] * native->factor;
 }
 
-static void CL_CALLBACK scale_native(void *data)
-{
+static void CL_CALLBACK scale_native(void *data) {
     cl_int *values = *(cl_int **)data;
 
     for (int i = 0; i < 16; i++)
         values[i] *= 2;
 }
 
-static bool has_native(void)
-{
+static bool has_native(void) {
     return get_info(cl_device_exec_capabilities, clGetDeviceInfo, device,
                     CL_DEVICE_EXECUTION_CAPABILITIES) &
            CL_EXEC_NATIVE_KERNEL;
 }
 
-START_TEST(native_kernel)
-{
+START_TEST(native_kernel) {
     cl_int values[16];
     int sum = -1;
     struct native native = {&sum, NULL, 3};
@@ -319,14 +304,12 @@ END_TEST
 
 static int native_calls;
 
-static void CL_CALLBACK count_native(void *data)
-{
+static void CL_CALLBACK count_native(void *data) {
     if (!data)
         native_calls++;
 }
 
-START_TEST(native_kernel_without_arguments)
-{
+START_TEST(native_kernel_without_arguments) {
     skip_if(!has_native(), "this device has no native kernels");
     native_calls = 0;
     for (int i = 0; i < 10; i++)
@@ -336,17 +319,16 @@ START_TEST(native_kernel_without_arguments)
 }
 END_TEST
 
-START_TEST(native_kernel_wrong)
-{
+START_TEST(native_kernel_wrong) {
     struct native native = {0};
     cl_mem buffer = make_buffer(0, 64, NULL), none = NULL;
     const void *place = &native.data;
 
     skip_if(!has_native(), "this device has no native kernels");
 #define REFUSED(code, queue_, function, block, size, count, list, places)                          \
-    ck_assert_cl(clEnqueueNativeKernel(queue_, function, block, size, count, list, places, 0,      \
-                                       NULL, NULL),                                                \
-                 code)
+    ck_assert_cl(                                                                                  \
+        clEnqueueNativeKernel(queue_, function, block, size, count, list, places, 0, NULL, NULL),  \
+        code)
     REFUSED(CL_INVALID_COMMAND_QUEUE, NULL, sum_native, &native, sizeof(native), 0, NULL, NULL);
     REFUSED(CL_INVALID_VALUE, queue, NULL, &native, sizeof(native), 0, NULL, NULL);
     REFUSED(CL_INVALID_VALUE, queue, sum_native, NULL, sizeof(native), 0, NULL, NULL);
@@ -362,8 +344,7 @@ START_TEST(native_kernel_wrong)
 }
 END_TEST
 
-START_TEST(large_range)
-{
+START_TEST(large_range) {
     cl_int zero = 0;
     cl_mem out = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero);
     const size_t global = test_size("TUTTI_TEST_LARGE_RANGE", 1 << 20);
@@ -381,8 +362,7 @@ START_TEST(large_range)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         one_dimension,
         two_dimensions,

@@ -10,8 +10,7 @@ enum { N = 4096, BYTES = N * sizeof(cl_int) };
 static cl_program program;
 static cl_kernel set, add, copy, slow;
 
-static void begin(void)
-{
+static void begin(void) {
     program = make_program(common_source);
     set = make_kernel(program, "set");
     add = make_kernel(program, "add");
@@ -19,8 +18,7 @@ static void begin(void)
     slow = make_kernel(program, "slow");
 }
 
-static void end(void)
-{
+static void end(void) {
     ck_ok(clReleaseKernel(set));
     ck_ok(clReleaseKernel(add));
     ck_ok(clReleaseKernel(copy));
@@ -28,36 +26,31 @@ static void end(void)
     ck_ok(clReleaseProgram(program));
 }
 
-static void run(cl_kernel kernel, cl_mem buffer, cl_int value)
-{
+static void run(cl_kernel kernel, cl_mem buffer, cl_int value) {
     ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
     ck_ok(clSetKernelArg(kernel, 1, sizeof(value), &value));
     launch(kernel, N);
 }
 
-static void run_copy(cl_mem from, cl_mem to)
-{
+static void run_copy(cl_mem from, cl_mem to) {
     ck_ok(clSetKernelArg(copy, 0, sizeof(from), &from));
     ck_ok(clSetKernelArg(copy, 1, sizeof(to), &to));
     launch(copy, N);
 }
 
 /* Keeps the device busy with this buffer for a while, and leaves it full of this value. */
-static void occupy(cl_mem buffer, cl_int value)
-{
+static void occupy(cl_mem buffer, cl_int value) {
     run(slow, buffer, 20000);
     run(set, buffer, value);
 }
 
-static void all_equal(const cl_int *values, cl_int wanted, const char *what)
-{
+static void all_equal(const cl_int *values, cl_int wanted, const char *what) {
     for (int i = 0; i < N; i++)
         ck_assert_msg(values[i] == wanted, "%s: element %d is %d, expected %d", what, i, values[i],
                       wanted);
 }
 
-START_TEST(read_then_write_of_the_same_host_memory)
-{
+START_TEST(read_then_write_of_the_same_host_memory) {
     cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
     cl_int *host = calloc(1, BYTES), *seen = calloc(1, BYTES);
 
@@ -78,8 +71,7 @@ START_TEST(read_then_write_of_the_same_host_memory)
 }
 END_TEST
 
-START_TEST(write_then_read_of_the_same_host_memory)
-{
+START_TEST(write_then_read_of_the_same_host_memory) {
     cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
     cl_int *host = calloc(1, BYTES), *seen = calloc(1, BYTES);
 
@@ -105,8 +97,7 @@ START_TEST(write_then_read_of_the_same_host_memory)
 }
 END_TEST
 
-START_TEST(two_reads_into_the_same_host_memory)
-{
+START_TEST(two_reads_into_the_same_host_memory) {
     cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
     cl_int *host = calloc(1, BYTES);
 
@@ -126,8 +117,7 @@ START_TEST(two_reads_into_the_same_host_memory)
 }
 END_TEST
 
-START_TEST(host_ranges_that_overlap_in_part)
-{
+START_TEST(host_ranges_that_overlap_in_part) {
     cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
     cl_int *host = calloc(2, BYTES), *seen = calloc(1, BYTES);
 
@@ -147,8 +137,7 @@ START_TEST(host_ranges_that_overlap_in_part)
 }
 END_TEST
 
-START_TEST(the_last_reader_is_not_the_only_one)
-{
+START_TEST(the_last_reader_is_not_the_only_one) {
     cl_mem x = make_buffer(0, BYTES, NULL), y = make_buffer(0, BYTES, NULL);
     cl_int *host = calloc(1, BYTES), *back = calloc(1, BYTES), *seen = calloc(1, BYTES);
 
@@ -176,8 +165,7 @@ START_TEST(the_last_reader_is_not_the_only_one)
 }
 END_TEST
 
-START_TEST(a_chain_over_many_buffers)
-{
+START_TEST(a_chain_over_many_buffers) {
     enum { MANY = 16 };
     cl_mem buffers[MANY];
     cl_int *seen = calloc(1, BYTES);
@@ -201,8 +189,7 @@ START_TEST(a_chain_over_many_buffers)
 }
 END_TEST
 
-START_TEST(events_of_an_in_order_queue_complete_in_order)
-{
+START_TEST(events_of_an_in_order_queue_complete_in_order) {
     enum { MANY = 32 };
     cl_mem buffers[MANY];
     cl_event events[MANY];
@@ -240,16 +227,14 @@ START_TEST(events_of_an_in_order_queue_complete_in_order)
 }
 END_TEST
 
-static void CL_CALLBACK increment_all(void *data)
-{
+static void CL_CALLBACK increment_all(void *data) {
     cl_int *values = *(cl_int **)data;
 
     for (int i = 0; i < N; i++)
         values[i] += 1;
 }
 
-START_TEST(native_kernels_keep_their_place)
-{
+START_TEST(native_kernels_keep_their_place) {
     cl_mem buffer = make_buffer(0, BYTES, NULL);
     cl_int *seen = calloc(1, BYTES);
     void *pointer = NULL;
@@ -296,8 +281,7 @@ struct run {
 };
 
 /* The wait list of a command that touches these two things. */
-static cl_uint waits(const struct run *run, int first, int second, cl_event list[2])
-{
+static cl_uint waits(const struct run *run, int first, int second, cl_event list[2]) {
     cl_uint count = 0;
 
     if (!run->loose)
@@ -309,8 +293,7 @@ static cl_uint waits(const struct run *run, int first, int second, cl_event list
     return count;
 }
 
-static void touched(struct run *run, int first, int second, cl_event event)
-{
+static void touched(struct run *run, int first, int second, cl_event event) {
     int both[2] = {first, second};
 
     if (!run->loose)
@@ -324,8 +307,7 @@ static void touched(struct run *run, int first, int second, cl_event event)
     ck_ok(clReleaseEvent(event));
 }
 
-static void random_step(struct run *run, struct world *world, uint32_t *state)
-{
+static void random_step(struct run *run, struct world *world, uint32_t *state) {
     cl_command_queue on = run->queues[next_random(state) % 2];
     int a = next_random(state) % BUFFERS, b = next_random(state) % BUFFERS;
     int host = next_random(state) % HOSTS;
@@ -390,8 +372,7 @@ static void random_step(struct run *run, struct world *world, uint32_t *state)
     }
 }
 
-static void random_program(uint32_t seed, bool loose)
-{
+static void random_program(uint32_t seed, bool loose) {
     static struct world world;
     static struct run run;
     uint32_t state = seed;
@@ -431,8 +412,7 @@ static void random_program(uint32_t seed, bool loose)
         ck_ok(clReleaseCommandQueue(run.queues[i]));
 }
 
-static void random_programs(bool loose)
-{
+static void random_programs(bool loose) {
     size_t count = test_size("TUTTI_TEST_PROGRAMS_COUNT", 100);
     size_t first = test_size("TUTTI_TEST_SEED", 1);
 
@@ -442,14 +422,10 @@ static void random_programs(bool loose)
     end();
 }
 
-START_TEST(random_programs_in_order)
-{
-    random_programs(false);
-}
+START_TEST(random_programs_in_order) { random_programs(false); }
 END_TEST
 
-START_TEST(random_programs_out_of_order)
-{
+START_TEST(random_programs_out_of_order) {
     skip_if(!(get_info(cl_command_queue_properties, clGetDeviceInfo, device,
                        CL_DEVICE_QUEUE_PROPERTIES) &
               CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
@@ -458,8 +434,7 @@ START_TEST(random_programs_out_of_order)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         read_then_write_of_the_same_host_memory,
         write_then_read_of_the_same_host_memory,

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
-static size_t check_string(size_t size, const char *text, const char *name)
-{
+static size_t check_string(size_t size, const char *text, const char *name) {
     ck_assert_msg(size > 0 && memchr(text, 0, size) == text + size - 1,
                   "%s: not one terminated string of %zu bytes", name, size);
     return size;
 }
 
-START_TEST(platform_info)
-{
+START_TEST(platform_info) {
     const struct {
         cl_platform_info name;
         const char *text;
@@ -45,8 +43,7 @@ START_TEST(platform_info)
 }
 END_TEST
 
-START_TEST(device_ids)
-{
+START_TEST(device_ids) {
     const cl_device_type types[] = {CL_DEVICE_TYPE_CPU, CL_DEVICE_TYPE_GPU,
                                     CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CUSTOM};
     cl_device_id some[64];
@@ -76,8 +73,7 @@ START_TEST(device_ids)
 }
 END_TEST
 
-START_TEST(device_type_undefined)
-{
+START_TEST(device_type_undefined) {
     cl_device_id one;
     cl_uint count;
 
@@ -90,7 +86,8 @@ START_TEST(device_type_undefined)
 END_TEST
 
 /* Every scalar query of table 4.3 of OpenCL 1.2, with its size and the least value allowed. */
-#define SCALAR(name, type, least) {name, sizeof(type), least, #name}
+#define SCALAR(name, type, least)                                                                  \
+    { name, sizeof(type), least, #name }
 static const struct {
     cl_device_info name;
     size_t size;
@@ -161,8 +158,7 @@ static const struct {
     SCALAR(CL_DEVICE_REFERENCE_COUNT, cl_uint, 1),
 };
 
-START_TEST(device_scalars)
-{
+START_TEST(device_scalars) {
     for (size_t i = 0; i < COUNT(scalars); i++) {
         uint64_t value = 0;
         size_t size = 0;
@@ -178,8 +174,7 @@ START_TEST(device_scalars)
 }
 END_TEST
 
-START_TEST(device_strings)
-{
+START_TEST(device_strings) {
     const cl_device_info names[] = {CL_DEVICE_NAME,       CL_DEVICE_VENDOR,
                                     CL_DRIVER_VERSION,    CL_DEVICE_PROFILE,
                                     CL_DEVICE_VERSION,    CL_DEVICE_OPENCL_C_VERSION,
@@ -204,8 +199,7 @@ START_TEST(device_strings)
 }
 END_TEST
 
-START_TEST(device_arrays)
-{
+START_TEST(device_arrays) {
     cl_uint dimensions =
         get_info(cl_uint, clGetDeviceInfo, device, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS);
     size_t *sizes = calloc(dimensions, sizeof(size_t)), size = 0;
@@ -226,14 +220,12 @@ START_TEST(device_arrays)
 
     /* A device that is no sub-device may answer nothing at all, or a single 0. */
     partitions[0] = 1;
-    ck_ok(
-        clGetDeviceInfo(device, CL_DEVICE_PARTITION_TYPE, sizeof(partitions), partitions, &size));
+    ck_ok(clGetDeviceInfo(device, CL_DEVICE_PARTITION_TYPE, sizeof(partitions), partitions, &size));
     ck_assert(size == 0 || (size >= sizeof(partitions[0]) && partitions[0] == 0));
 }
 END_TEST
 
-START_TEST(device_values_agree)
-{
+START_TEST(device_values_agree) {
     char extensions[16384];
     cl_ulong global = get_info(cl_ulong, clGetDeviceInfo, device, CL_DEVICE_GLOBAL_MEM_SIZE);
     cl_ulong largest = get_info(cl_ulong, clGetDeviceInfo, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
@@ -260,8 +252,7 @@ START_TEST(device_values_agree)
 }
 END_TEST
 
-START_TEST(root_device_counts_nothing)
-{
+START_TEST(root_device_counts_nothing) {
     ck_ok(clRetainDevice(device));
     ck_assert_uint_eq(get_info(cl_uint, clGetDeviceInfo, device, CL_DEVICE_REFERENCE_COUNT), 1);
     for (int i = 0; i < 3; i++)
@@ -270,8 +261,7 @@ START_TEST(root_device_counts_nothing)
 }
 END_TEST
 
-START_TEST(sub_devices_refused)
-{
+START_TEST(sub_devices_refused) {
     const cl_device_partition_property kinds[][4] = {
         {CL_DEVICE_PARTITION_EQUALLY, 1, 0, 0},
         {CL_DEVICE_PARTITION_BY_COUNTS, 1, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0},
@@ -294,8 +284,7 @@ START_TEST(sub_devices_refused)
 }
 END_TEST
 
-START_TEST(platform_functions)
-{
+START_TEST(platform_functions) {
     ck_assert_ptr_null(clGetExtensionFunctionAddressForPlatform(platform, "clNoSuchThingEXT"));
     ck_assert_ptr_null(clGetExtensionFunctionAddress("clNoSuchThingEXT"));
     ck_ok(clUnloadPlatformCompiler(platform));
@@ -303,19 +292,11 @@ START_TEST(platform_functions)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        platform_info,
-        device_ids,
-        device_type_undefined,
-        device_scalars,
-        device_strings,
-        device_arrays,
-        device_values_agree,
-        root_device_counts_nothing,
-        sub_devices_refused,
-        platform_functions,
+        platform_info,       device_ids,         device_type_undefined, device_scalars,
+        device_strings,      device_arrays,      device_values_agree,   root_device_counts_nothing,
+        sub_devices_refused, platform_functions,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

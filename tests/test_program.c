@@ -4,15 +4,14 @@
 #include <pthread.h>
 #include <unistd.h>
 
-static const char broken_source[] = "kernel void broken(global int *out) { out[0] = undeclared; }\n";
+static const char broken_source[] =
+    "kernel void broken(global int *out) { out[0] = undeclared; }\n";
 
-static cl_program from_source(const char *text)
-{
+static cl_program from_source(const char *text) {
     return ck_made(clCreateProgramWithSource(context, 1, &text, NULL, &error));
 }
 
-static cl_build_status status_of(cl_program program)
-{
+static cl_build_status status_of(cl_program program) {
     cl_build_status status = 77;
 
     ck_ok(clGetProgramBuildInfo(program, device, CL_PROGRAM_BUILD_STATUS, sizeof(status), &status,
@@ -20,17 +19,15 @@ static cl_build_status status_of(cl_program program)
     return status;
 }
 
-static cl_program_binary_type binary_type_of(cl_program program)
-{
+static cl_program_binary_type binary_type_of(cl_program program) {
     cl_program_binary_type type = 99;
 
-    ck_ok(clGetProgramBuildInfo(program, device, CL_PROGRAM_BINARY_TYPE, sizeof(type), &type,
-                                NULL));
+    ck_ok(
+        clGetProgramBuildInfo(program, device, CL_PROGRAM_BINARY_TYPE, sizeof(type), &type, NULL));
     return type;
 }
 
-static char *text_of(cl_program program, cl_program_build_info name)
-{
+static char *text_of(cl_program program, cl_program_build_info name) {
     size_t size;
     char *text;
 
@@ -42,8 +39,7 @@ static char *text_of(cl_program program, cl_program_build_info name)
 }
 
 /* What the kernel "set" of the program leaves in a buffer. */
-static cl_int run_set(cl_program program, cl_int value)
-{
+static cl_int run_set(cl_program program, cl_int value) {
     cl_kernel set = make_kernel(program, "set");
     cl_mem buffer = make_buffer(0, 64, NULL);
     cl_int seen[16];
@@ -59,8 +55,7 @@ static cl_int run_set(cl_program program, cl_int value)
     return seen[0];
 }
 
-START_TEST(create_wrong)
-{
+START_TEST(create_wrong) {
     const char *text = common_source, *texts[] = {text, NULL}, *none = NULL;
 
     ck_refused(clCreateProgramWithSource(NULL, 1, &text, NULL, &error), CL_INVALID_CONTEXT);
@@ -72,8 +67,7 @@ START_TEST(create_wrong)
 }
 END_TEST
 
-START_TEST(source_in_pieces)
-{
+START_TEST(source_in_pieces) {
     const char *pieces[] = {"kernel void set(global int *out, int value)###",
                             "{ out[get_global_id(0)] = value + EXTRA; }\n", "\n"};
     size_t lengths[] = {strlen(pieces[0]) - 3, 0, 0}, size;
@@ -91,8 +85,7 @@ START_TEST(source_in_pieces)
 }
 END_TEST
 
-START_TEST(info)
-{
+START_TEST(info) {
     const cl_program_info names[] = {CL_PROGRAM_REFERENCE_COUNT, CL_PROGRAM_CONTEXT,
                                      CL_PROGRAM_NUM_DEVICES,     CL_PROGRAM_DEVICES,
                                      CL_PROGRAM_SOURCE,          CL_PROGRAM_BINARY_SIZES,
@@ -122,8 +115,7 @@ START_TEST(info)
 }
 END_TEST
 
-START_TEST(build_info)
-{
+START_TEST(build_info) {
     cl_program program = from_source(common_source);
     char *text;
 
@@ -147,8 +139,7 @@ START_TEST(build_info)
 }
 END_TEST
 
-START_TEST(options)
-{
+START_TEST(options) {
     const char *accepted[] = {"",
                               "-cl-single-precision-constant",
                               "-cl-denorms-are-zero",
@@ -173,8 +164,7 @@ START_TEST(options)
 }
 END_TEST
 
-START_TEST(options_change_the_code)
-{
+START_TEST(options_change_the_code) {
     const char *text = "#ifdef SECOND\n#define V 2\n#else\n#define V 1\n#endif\n"
                        "kernel void set(global int *out, int value)\n"
                        "{ out[get_global_id(0)] = value * 10 + V; }\n";
@@ -189,8 +179,7 @@ START_TEST(options_change_the_code)
 }
 END_TEST
 
-START_TEST(build_wrong)
-{
+START_TEST(build_wrong) {
     cl_program program = from_source(common_source);
     cl_device_id with_null[] = {device, NULL};
     cl_kernel kernel;
@@ -212,8 +201,7 @@ START_TEST(build_wrong)
 }
 END_TEST
 
-START_TEST(build_failure)
-{
+START_TEST(build_failure) {
     cl_program program = from_source(broken_source);
     char *log;
 
@@ -233,8 +221,7 @@ struct notice {
     cl_program program;
 };
 
-static void CL_CALLBACK built(cl_program program, void *data)
-{
+static void CL_CALLBACK built(cl_program program, void *data) {
     struct notice *notice = data;
 
     pthread_mutex_lock(&notice->lock);
@@ -243,8 +230,7 @@ static void CL_CALLBACK built(cl_program program, void *data)
     pthread_mutex_unlock(&notice->lock);
 }
 
-static void wait_for_notice(struct notice *notice)
-{
+static void wait_for_notice(struct notice *notice) {
     int calls = 0;
 
     for (int i = 0; i < 10000 && !calls; i++) {
@@ -256,8 +242,7 @@ static void wait_for_notice(struct notice *notice)
     ck_assert_int_eq(calls, 1);
 }
 
-START_TEST(build_with_a_callback)
-{
+START_TEST(build_with_a_callback) {
     struct notice notice = {.lock = PTHREAD_MUTEX_INITIALIZER};
     cl_program program = from_source(common_source);
 
@@ -270,8 +255,7 @@ START_TEST(build_with_a_callback)
 }
 END_TEST
 
-START_TEST(build_failure_with_a_callback)
-{
+START_TEST(build_failure_with_a_callback) {
     struct notice notice = {.lock = PTHREAD_MUTEX_INITIALIZER};
     cl_program program = from_source(broken_source);
     cl_int code = clBuildProgram(program, 0, NULL, NULL, built, &notice);
@@ -285,8 +269,7 @@ START_TEST(build_failure_with_a_callback)
 }
 END_TEST
 
-START_TEST(binary_round_trip)
-{
+START_TEST(binary_round_trip) {
     cl_program program = make_program(common_source), again;
     size_t size = get_info(size_t, clGetProgramInfo, program, CL_PROGRAM_BINARY_SIZES);
     unsigned char *binary = malloc(size);
@@ -298,8 +281,8 @@ START_TEST(binary_round_trip)
     ck_ok(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary, &list));
     ck_assert_uint_eq(list, sizeof(binary));
     ck_ok(clReleaseProgram(program));
-    again = ck_made(
-        clCreateProgramWithBinary(context, 1, &device, &size, &constant, &status, &error));
+    again =
+        ck_made(clCreateProgramWithBinary(context, 1, &device, &size, &constant, &status, &error));
     ck_assert_cl(status, CL_SUCCESS);
     memset(binary, 0xAB, size);
     ck_ok(clBuildProgram(again, 0, NULL, NULL, NULL, NULL));
@@ -310,8 +293,7 @@ START_TEST(binary_round_trip)
 }
 END_TEST
 
-START_TEST(binary_wrong)
-{
+START_TEST(binary_wrong) {
     const unsigned char *garbage = (const unsigned char *)"this is no binary of any device at all";
     const unsigned char *none = NULL;
     size_t size = 38, nothing = 0;
@@ -347,8 +329,7 @@ START_TEST(binary_wrong)
 }
 END_TEST
 
-START_TEST(binary_cut_short)
-{
+START_TEST(binary_cut_short) {
     cl_program program = make_program(common_source), again;
     size_t size = get_info(size_t, clGetProgramInfo, program, CL_PROGRAM_BINARY_SIZES);
     unsigned char *binary = malloc(size);
@@ -359,8 +340,7 @@ START_TEST(binary_cut_short)
     skip_on(OCLGRIND, "Oclgrind passes any binary to LLVM, which aborts");
     ck_ok(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary, NULL));
     for (size_t part = 1; part < size; part += 1 + size / 97) {
-        again =
-            clCreateProgramWithBinary(context, 1, &device, &part, &constant, &status, &error);
+        again = clCreateProgramWithBinary(context, 1, &device, &part, &constant, &status, &error);
         if (again) {
             /* A damage that is seen late must still fail the build. */
             ck_assert_int_ne(clBuildProgram(again, 0, NULL, NULL, NULL, NULL), CL_SUCCESS);
@@ -374,8 +354,7 @@ START_TEST(binary_cut_short)
 }
 END_TEST
 
-START_TEST(compile_and_link)
-{
+START_TEST(compile_and_link) {
     const char *header = "#define FACTOR 7\nint scaled(int value);\n";
     const char *part = "#include \"scale.h\"\nint scaled(int value) { return value * FACTOR; }\n";
     const char *main_part = "#include \"scale.h\"\n"
@@ -401,8 +380,7 @@ START_TEST(compile_and_link)
 }
 END_TEST
 
-START_TEST(link_a_library)
-{
+START_TEST(link_a_library) {
     const char *part = "int scaled(int value) { return value * 3; }\n";
     const char *main_part = "int scaled(int value);\n"
                             "kernel void set(global int *out, int value)\n"
@@ -425,8 +403,7 @@ START_TEST(link_a_library)
 }
 END_TEST
 
-START_TEST(compile_and_link_wrong)
-{
+START_TEST(compile_and_link_wrong) {
     cl_program program = from_source(common_source), broken = from_source(broken_source);
     const char *name = "a.h";
 
@@ -457,16 +434,15 @@ START_TEST(compile_and_link_wrong)
                CL_INVALID_VALUE);
     ck_refused(clLinkProgram(context, 0, NULL, NULL, 1, &program, NULL, &error, &error),
                CL_INVALID_VALUE);
-    ck_assert_cl(clCompileProgram(program, 0, NULL, "-cl-no-such-option", 0, NULL, NULL, NULL,
-                                  NULL),
-                 CL_INVALID_COMPILER_OPTIONS);
+    ck_assert_cl(
+        clCompileProgram(program, 0, NULL, "-cl-no-such-option", 0, NULL, NULL, NULL, NULL),
+        CL_INVALID_COMPILER_OPTIONS);
     ck_ok(clReleaseProgram(program));
     ck_ok(clReleaseProgram(broken));
 }
 END_TEST
 
-START_TEST(built_in_kernels)
-{
+START_TEST(built_in_kernels) {
     ck_refused(clCreateProgramWithBuiltInKernels(NULL, 1, &device, "x", &error),
                CL_INVALID_CONTEXT);
     ck_refused(clCreateProgramWithBuiltInKernels(context, 0, &device, "x", &error),
@@ -479,8 +455,7 @@ START_TEST(built_in_kernels)
 }
 END_TEST
 
-START_TEST(many_programs)
-{
+START_TEST(many_programs) {
     for (cl_int i = 0; i < 40; i++) {
         char text[256];
         cl_program program;
@@ -497,8 +472,7 @@ START_TEST(many_programs)
 }
 END_TEST
 
-START_TEST(several_programs_at_once)
-{
+START_TEST(several_programs_at_once) {
     cl_program some[10];
 
     for (size_t i = 0; i < COUNT(some); i++)
@@ -510,8 +484,7 @@ START_TEST(several_programs_at_once)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         create_wrong,
         source_in_pieces,

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
-static cl_command_queue_properties offered(void)
-{
+static cl_command_queue_properties offered(void) {
     return get_info(cl_command_queue_properties, clGetDeviceInfo, device,
                     CL_DEVICE_QUEUE_PROPERTIES);
 }
 
-START_TEST(create_with_each_property)
-{
+START_TEST(create_with_each_property) {
     const cl_command_queue_properties all[] = {
         0, CL_QUEUE_PROFILING_ENABLE, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE,
         CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE};
@@ -29,8 +27,7 @@ START_TEST(create_with_each_property)
 }
 END_TEST
 
-START_TEST(create_wrong)
-{
+START_TEST(create_wrong) {
     ck_refused(clCreateCommandQueue(NULL, device, 0, &error), CL_INVALID_CONTEXT);
     ck_refused(clCreateCommandQueue(context, NULL, 0, &error), CL_INVALID_DEVICE);
     ck_refused(clCreateCommandQueue(context, device, (cl_command_queue_properties)1 << 40, &error),
@@ -39,8 +36,7 @@ START_TEST(create_wrong)
 }
 END_TEST
 
-START_TEST(info)
-{
+START_TEST(info) {
     ck_assert(get_info(cl_context, clGetCommandQueueInfo, queue, CL_QUEUE_CONTEXT) == context);
     ck_assert(get_info(cl_device_id, clGetCommandQueueInfo, queue, CL_QUEUE_DEVICE) == device);
     ck_assert_uint_eq(get_info(cl_uint, clGetCommandQueueInfo, queue, CL_QUEUE_REFERENCE_COUNT), 1);
@@ -51,8 +47,7 @@ START_TEST(info)
 }
 END_TEST
 
-START_TEST(flush_and_finish_empty)
-{
+START_TEST(flush_and_finish_empty) {
     ck_ok(clFlush(queue));
     ck_ok(clFinish(queue));
     ck_ok(clFinish(queue));
@@ -60,8 +55,7 @@ START_TEST(flush_and_finish_empty)
 }
 END_TEST
 
-START_TEST(a_queue_of_every_kind_works)
-{
+START_TEST(a_queue_of_every_kind_works) {
     cl_command_queue made[2];
     cl_int in[64], out[64] = {0};
 
@@ -81,8 +75,7 @@ START_TEST(a_queue_of_every_kind_works)
 }
 END_TEST
 
-START_TEST(many_queues_of_one_context)
-{
+START_TEST(many_queues_of_one_context) {
     cl_command_queue some[64];
     cl_mem buffer = make_buffer(CL_MEM_READ_WRITE, COUNT(some) * sizeof(cl_int), NULL);
     cl_int out[COUNT(some)];
@@ -103,8 +96,7 @@ START_TEST(many_queues_of_one_context)
 }
 END_TEST
 
-START_TEST(release_with_work_pending)
-{
+START_TEST(release_with_work_pending) {
     cl_command_queue made = make_queue(0);
     cl_mem buffer = make_buffer(CL_MEM_READ_WRITE, 4096, NULL);
     cl_int value = 5, out[1024];
@@ -122,8 +114,7 @@ START_TEST(release_with_work_pending)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         create_with_each_property,
         create_wrong,

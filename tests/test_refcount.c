@@ -17,8 +17,7 @@
         ck_assert_uint_eq(get_info(cl_uint, query, object, count_name), start_);                   \
     } while (0)
 
-START_TEST(counts)
-{
+START_TEST(counts) {
     cl_program program = make_program(common_source);
     cl_kernel kernel = make_kernel(program, "set");
     cl_mem buffer = make_buffer(0, 4096, NULL), child;
@@ -46,8 +45,7 @@ START_TEST(counts)
 }
 END_TEST
 
-START_TEST(a_context_lives_as_long_as_its_objects)
-{
+START_TEST(a_context_lives_as_long_as_its_objects) {
     cl_context made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
     cl_command_queue own = ck_made(clCreateCommandQueue(made, device, 0, &error));
     cl_mem buffer = ck_made(clCreateBuffer(made, 0, 64, NULL, &error));
@@ -64,8 +62,7 @@ START_TEST(a_context_lives_as_long_as_its_objects)
 }
 END_TEST
 
-START_TEST(a_program_lives_as_long_as_its_kernels)
-{
+START_TEST(a_program_lives_as_long_as_its_kernels) {
     cl_program program = make_program(common_source);
     cl_kernel set = make_kernel(program, "set");
     cl_mem buffer = make_buffer(0, 64, NULL);
@@ -86,8 +83,7 @@ START_TEST(a_program_lives_as_long_as_its_kernels)
 }
 END_TEST
 
-START_TEST(commands_keep_what_they_use)
-{
+START_TEST(commands_keep_what_they_use) {
     cl_context made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
     cl_command_queue own = ck_made(clCreateCommandQueue(made, device, 0, &error));
     cl_mem first = ck_made(clCreateBuffer(made, 0, 4096, NULL, &error));
@@ -119,8 +115,7 @@ struct calls {
 };
 static struct calls calls = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void CL_CALLBACK destroyed(cl_mem buffer, void *data)
-{
+static void CL_CALLBACK destroyed(cl_mem buffer, void *data) {
     pthread_mutex_lock(&calls.lock);
     if (calls.count < 8)
         calls.order[calls.count] = *(int *)data;
@@ -129,8 +124,7 @@ static void CL_CALLBACK destroyed(cl_mem buffer, void *data)
     pthread_mutex_unlock(&calls.lock);
 }
 
-static int call_count(void)
-{
+static int call_count(void) {
     int count;
 
     pthread_mutex_lock(&calls.lock);
@@ -139,15 +133,13 @@ static int call_count(void)
     return count;
 }
 
-static void wait_for_calls(int wanted)
-{
+static void wait_for_calls(int wanted) {
     for (int i = 0; i < 5000 && call_count() < wanted; i++)
         usleep(2000);
     ck_assert_int_eq(call_count(), wanted);
 }
 
-START_TEST(destructor_callbacks)
-{
+START_TEST(destructor_callbacks) {
     static int numbers[] = {0, 1, 2};
     cl_mem buffer = make_buffer(0, 64, NULL);
 
@@ -165,8 +157,7 @@ START_TEST(destructor_callbacks)
 }
 END_TEST
 
-START_TEST(destructor_callback_after_the_last_command)
-{
+START_TEST(destructor_callback_after_the_last_command) {
     static int number;
     cl_mem buffer = make_buffer(0, 64, NULL);
     cl_event gate = make_user_event();
@@ -186,8 +177,7 @@ START_TEST(destructor_callback_after_the_last_command)
 }
 END_TEST
 
-START_TEST(destructor_callback_frees_user_memory)
-{
+START_TEST(destructor_callback_frees_user_memory) {
     static int number;
     void *memory = aligned_alloc(4096, 65536);
     cl_program program = make_program(common_source);
@@ -210,8 +200,7 @@ START_TEST(destructor_callback_frees_user_memory)
 }
 END_TEST
 
-START_TEST(destructor_callback_of_parent_and_child)
-{
+START_TEST(destructor_callback_of_parent_and_child) {
     static int numbers[] = {0, 1};
     cl_mem parent = make_buffer(0, 4096, NULL), child;
     cl_buffer_region region = {0, 64};
@@ -230,8 +219,7 @@ START_TEST(destructor_callback_of_parent_and_child)
 }
 END_TEST
 
-START_TEST(destructor_callback_wrong)
-{
+START_TEST(destructor_callback_wrong) {
     cl_mem buffer = make_buffer(0, 64, NULL);
 
     ck_assert_cl(clSetMemObjectDestructorCallback(NULL, destroyed, NULL), CL_INVALID_MEM_OBJECT);
@@ -240,8 +228,7 @@ START_TEST(destructor_callback_wrong)
 }
 END_TEST
 
-START_TEST(create_and_release_again_and_again)
-{
+START_TEST(create_and_release_again_and_again) {
     for (int i = 0; i < 300; i++) {
         cl_context made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
         cl_command_queue own = ck_made(clCreateCommandQueue(made, device, 0, &error));
@@ -260,8 +247,7 @@ START_TEST(create_and_release_again_and_again)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         counts,
         a_context_lives_as_long_as_its_objects,

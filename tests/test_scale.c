@@ -6,8 +6,7 @@
 #include <unistd.h>
 
 /* Bytes of memory that the process holds. */
-static size_t resident(void)
-{
+static size_t resident(void) {
     FILE *file = fopen("/proc/self/statm", "r");
     size_t total = 0, pages = 0;
 
@@ -18,8 +17,7 @@ static size_t resident(void)
 }
 
 /* Runs the step many times, the first quarter to warm up, and checks that memory has stayed. */
-static void check_flat(void (*step)(void), size_t count, size_t allowed)
-{
+static void check_flat(void (*step)(void), size_t count, size_t allowed) {
     size_t start, grown;
 
     for (size_t i = 0; i < count / 4; i++)
@@ -38,8 +36,7 @@ static cl_program program;
 static cl_kernel add;
 static cl_mem buffer;
 
-static void begin(void)
-{
+static void begin(void) {
     cl_int zero[16] = {0}, one = 1;
 
     program = make_program(common_source);
@@ -49,15 +46,13 @@ static void begin(void)
     ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
 }
 
-static void end(void)
-{
+static void end(void) {
     ck_ok(clReleaseMemObject(buffer));
     ck_ok(clReleaseKernel(add));
     ck_ok(clReleaseProgram(program));
 }
 
-START_TEST(contexts_at_once)
-{
+START_TEST(contexts_at_once) {
     enum { MANY = 300 };
     cl_context contexts[MANY];
     cl_command_queue queues[MANY];
@@ -81,15 +76,13 @@ START_TEST(contexts_at_once)
 }
 END_TEST
 
-static void batch_of_kernels(void)
-{
+static void batch_of_kernels(void) {
     for (int i = 0; i < 1000; i++)
         launch(add, 16);
     ck_ok(clFinish(queue));
 }
 
-START_TEST(kernels_and_finish)
-{
+START_TEST(kernels_and_finish) {
     size_t batches = test_size("TUTTI_TEST_COMMANDS", 100000) / 1000;
     cl_int seen;
 
@@ -101,8 +94,7 @@ START_TEST(kernels_and_finish)
 }
 END_TEST
 
-START_TEST(kernels_without_finish)
-{
+START_TEST(kernels_without_finish) {
     cl_int count = (cl_int)test_size("TUTTI_TEST_COMMANDS", 100000) / 2, seen;
 
     begin();
@@ -114,8 +106,7 @@ START_TEST(kernels_without_finish)
 }
 END_TEST
 
-static void every_kind(void)
-{
+static void every_kind(void) {
     cl_int host[16];
     cl_event events[4];
     void *mapped;
@@ -136,16 +127,14 @@ static void every_kind(void)
     }
 }
 
-START_TEST(every_kind_of_command)
-{
+START_TEST(every_kind_of_command) {
     begin();
     check_flat(every_kind, test_size("TUTTI_TEST_COMMANDS", 100000) / 2000, 8 << 20);
     end();
 }
 END_TEST
 
-static void some_buffers(void)
-{
+static void some_buffers(void) {
     for (int i = 0; i < 50; i++) {
         cl_mem made = make_buffer(0, 1 << 20, NULL);
         cl_int value = i;
@@ -156,16 +145,14 @@ static void some_buffers(void)
     }
 }
 
-START_TEST(buffers_come_and_go)
-{
+START_TEST(buffers_come_and_go) {
     begin();
     check_flat(some_buffers, 40, 32 << 20);
     end();
 }
 END_TEST
 
-static void one_context(void)
-{
+static void one_context(void) {
     for (int i = 0; i < 20; i++) {
         cl_context made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
         cl_command_queue own = ck_made(clCreateCommandQueue(made, device, 0, &error));
@@ -175,16 +162,14 @@ static void one_context(void)
     }
 }
 
-START_TEST(contexts_come_and_go)
-{
+START_TEST(contexts_come_and_go) {
     begin();
     check_flat(one_context, 40, 16 << 20);
     end();
 }
 END_TEST
 
-START_TEST(events_kept)
-{
+START_TEST(events_kept) {
     enum { MANY = 5000 };
     cl_event *events = calloc(MANY, sizeof(cl_event));
     const size_t all = 16;
@@ -202,8 +187,7 @@ START_TEST(events_kept)
 }
 END_TEST
 
-START_TEST(an_idle_process_uses_no_processor)
-{
+START_TEST(an_idle_process_uses_no_processor) {
     clock_t before;
     double spent;
 
@@ -219,8 +203,7 @@ START_TEST(an_idle_process_uses_no_processor)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         contexts_at_once,
         kernels_and_finish,

@@ -9,13 +9,11 @@ static cl_mem parent;
 static size_t part_size, part_count;
 static cl_int *values;
 
-static size_t alignment(void)
-{
+static size_t alignment(void) {
     return get_info(cl_uint, clGetDeviceInfo, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
 }
 
-static void begin(void)
-{
+static void begin(void) {
     program = make_program(common_source);
     add = make_kernel(program, "add");
     set = make_kernel(program, "set");
@@ -27,8 +25,7 @@ static void begin(void)
     parent = make_buffer(CL_MEM_COPY_HOST_PTR, PARTS * part_size, values);
 }
 
-static void end(void)
-{
+static void end(void) {
     ck_ok(clFinish(queue));
     ck_ok(clReleaseMemObject(parent));
     ck_ok(clReleaseKernel(add));
@@ -37,22 +34,19 @@ static void end(void)
     free(values);
 }
 
-static cl_mem part(cl_mem of, size_t first, size_t count)
-{
+static cl_mem part(cl_mem of, size_t first, size_t count) {
     cl_buffer_region region = {first * part_size, count * part_size};
 
     return ck_made(clCreateSubBuffer(of, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
 }
 
-static void add_to(cl_command_queue on, cl_mem buffer, size_t count, cl_int value)
-{
+static void add_to(cl_command_queue on, cl_mem buffer, size_t count, cl_int value) {
     ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
     ck_ok(clSetKernelArg(add, 1, sizeof(value), &value));
     ck_ok(clEnqueueNDRangeKernel(on, add, 1, NULL, &count, NULL, 0, NULL, NULL));
 }
 
-static void check_parts(const cl_int added[PARTS])
-{
+static void check_parts(const cl_int added[PARTS]) {
     read_ints(parent, values, PARTS * part_count);
     for (size_t i = 0; i < PARTS * part_count; i++)
         ck_assert_msg(values[i] == (cl_int)i + added[i / part_count],
@@ -60,8 +54,7 @@ static void check_parts(const cl_int added[PARTS])
                       values[i], (cl_int)i + added[i / part_count]);
 }
 
-START_TEST(info)
-{
+START_TEST(info) {
     cl_mem child;
 
     begin();
@@ -78,14 +71,12 @@ START_TEST(info)
 }
 END_TEST
 
-START_TEST(flags_are_inherited)
-{
+START_TEST(flags_are_inherited) {
     cl_buffer_region region = {0, 64};
     cl_mem read_only = make_buffer(CL_MEM_READ_ONLY | CL_MEM_HOST_WRITE_ONLY, 4096, NULL), child;
     cl_mem write_only = make_buffer(CL_MEM_WRITE_ONLY | CL_MEM_HOST_READ_ONLY, 4096, NULL);
 
-    child = ck_made(
-        clCreateSubBuffer(read_only, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+    child = ck_made(clCreateSubBuffer(read_only, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
     ck_assert(get_info(cl_mem_flags, clGetMemObjectInfo, child, CL_MEM_FLAGS) ==
               (CL_MEM_READ_ONLY | CL_MEM_HOST_WRITE_ONLY));
     ck_ok(clReleaseMemObject(child));
@@ -99,8 +90,7 @@ START_TEST(flags_are_inherited)
 }
 END_TEST
 
-START_TEST(wrong)
-{
+START_TEST(wrong) {
     cl_mem child, read_only = make_buffer(CL_MEM_READ_ONLY | CL_MEM_HOST_READ_ONLY, 4096, NULL);
     cl_buffer_region good = {0, 64}, none = {0, 0}, whole, beyond, outside, wrap = {0, SIZE_MAX};
 
@@ -127,8 +117,7 @@ START_TEST(wrong)
     REFUSED(CL_INVALID_VALUE, read_only, CL_MEM_WRITE_ONLY, CL_BUFFER_CREATE_TYPE_REGION, &good);
     REFUSED(CL_INVALID_VALUE, read_only, CL_MEM_HOST_WRITE_ONLY, CL_BUFFER_CREATE_TYPE_REGION,
             &good);
-    child = ck_made(
-        clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &whole, &error));
+    child = ck_made(clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &whole, &error));
     /* A sub-buffer has no sub-buffers. */
     REFUSED(CL_INVALID_MEM_OBJECT, child, 0, CL_BUFFER_CREATE_TYPE_REGION, &good);
 #undef REFUSED
@@ -138,8 +127,7 @@ START_TEST(wrong)
 }
 END_TEST
 
-START_TEST(misaligned)
-{
+START_TEST(misaligned) {
     cl_buffer_region region;
 
     begin();
@@ -154,8 +142,7 @@ START_TEST(misaligned)
 }
 END_TEST
 
-START_TEST(disjoint_parts_on_several_queues)
-{
+START_TEST(disjoint_parts_on_several_queues) {
     cl_command_queue queues[PARTS];
     cl_mem parts[PARTS];
     const cl_int added[PARTS] = {10, 20, 30, 40};
@@ -180,8 +167,7 @@ START_TEST(disjoint_parts_on_several_queues)
 }
 END_TEST
 
-START_TEST(parent_and_child_see_each_other)
-{
+START_TEST(parent_and_child_see_each_other) {
     const cl_int added[PARTS] = {111, 111 + 3330, 111 + 3330, 111};
     cl_mem child;
     cl_int seen;
@@ -200,8 +186,7 @@ START_TEST(parent_and_child_see_each_other)
 }
 END_TEST
 
-START_TEST(overlapping_children)
-{
+START_TEST(overlapping_children) {
     const cl_int added[PARTS] = {50, 50 + 500, 50 + 500 + 5000, 500 + 5000};
     cl_mem low, middle, high;
 
@@ -222,8 +207,7 @@ START_TEST(overlapping_children)
 }
 END_TEST
 
-START_TEST(order_of_overlapping_writes)
-{
+START_TEST(order_of_overlapping_writes) {
     cl_mem low, high;
     cl_int seen[2];
 
@@ -251,8 +235,7 @@ START_TEST(order_of_overlapping_writes)
 }
 END_TEST
 
-START_TEST(transfers_of_a_child)
-{
+START_TEST(transfers_of_a_child) {
     const cl_int added[PARTS] = {0, 0, 5, 0};
     cl_int *host, pattern = -1;
     cl_mem child;
@@ -278,8 +261,7 @@ START_TEST(transfers_of_a_child)
 }
 END_TEST
 
-START_TEST(map_of_a_child)
-{
+START_TEST(map_of_a_child) {
     const cl_int added[PARTS] = {0, 7, 0, 0};
     cl_int *mapped;
     cl_mem child;
@@ -299,8 +281,7 @@ START_TEST(map_of_a_child)
 }
 END_TEST
 
-START_TEST(child_of_user_memory)
-{
+START_TEST(child_of_user_memory) {
     cl_int *memory = aligned_alloc(4096, 16384), *mapped;
     cl_buffer_region region = {8192, 4096};
     cl_mem whole, child;
@@ -314,8 +295,8 @@ START_TEST(child_of_user_memory)
     ck_assert(get_info(void *, clGetMemObjectInfo, child, CL_MEM_HOST_PTR) ==
               (char *)memory + 8192);
     add_to(queue, child, 1024, 5);
-    mapped = ck_made(clEnqueueMapBuffer(queue, child, CL_TRUE, CL_MAP_READ, 0, 4096, 0, NULL, NULL,
-                                        &error));
+    mapped = ck_made(
+        clEnqueueMapBuffer(queue, child, CL_TRUE, CL_MAP_READ, 0, 4096, 0, NULL, NULL, &error));
     ck_assert_ptr_eq(mapped, memory + 2048);
     for (int i = 0; i < 1024; i++)
         ck_assert_int_eq(mapped[i], 2048 + i + 5);
@@ -328,8 +309,7 @@ START_TEST(child_of_user_memory)
 }
 END_TEST
 
-START_TEST(two_children_in_one_kernel)
-{
+START_TEST(two_children_in_one_kernel) {
     cl_kernel copy;
     cl_mem from, to;
 
@@ -342,8 +322,7 @@ START_TEST(two_children_in_one_kernel)
     launch(copy, part_count);
     read_ints(parent, values, PARTS * part_count);
     for (size_t i = 0; i < PARTS * part_count; i++)
-        ck_assert_int_eq(values[i],
-                         (cl_int)(i / part_count == 3 ? i % part_count : i));
+        ck_assert_int_eq(values[i], (cl_int)(i / part_count == 3 ? i % part_count : i));
     ck_ok(clReleaseMemObject(from));
     ck_ok(clReleaseMemObject(to));
     ck_ok(clReleaseKernel(copy));
@@ -351,8 +330,7 @@ START_TEST(two_children_in_one_kernel)
 }
 END_TEST
 
-START_TEST(a_child_keeps_its_parent)
-{
+START_TEST(a_child_keeps_its_parent) {
     cl_mem child;
     cl_int seen;
 
@@ -371,8 +349,7 @@ START_TEST(a_child_keeps_its_parent)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         info,
         flags_are_inherited,

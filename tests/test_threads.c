@@ -16,20 +16,17 @@ static cl_program program;
 static cl_mem shared[THREADS];
 
 /* Counts a call that failed. */
-static void must(cl_int code)
-{
+static void must(cl_int code) {
     if (code != CL_SUCCESS)
         atomic_fetch_add(&wrong, 1);
 }
 
-static void must_be(bool condition)
-{
+static void must_be(bool condition) {
     if (!condition)
         atomic_fetch_add(&wrong, 1);
 }
 
-static void run_threads(void *(*body)(void *))
-{
+static void run_threads(void *(*body)(void *)) {
     pthread_t threads[THREADS];
 
     atomic_store(&wrong, 0);
@@ -41,8 +38,7 @@ static void run_threads(void *(*body)(void *))
 }
 
 /* Adds 1 to a buffer ROUNDS times by a kernel of its own and looks at the result. */
-static void add_and_check(cl_command_queue on, int number)
-{
+static void add_and_check(cl_command_queue on, int number) {
     cl_int values[N], one = 1, code;
     cl_kernel add = clCreateKernel(program, "add", &code);
     const size_t all = N;
@@ -64,8 +60,7 @@ static void add_and_check(cl_command_queue on, int number)
     must(clReleaseKernel(add));
 }
 
-static void *own_queue(void *number)
-{
+static void *own_queue(void *number) {
     cl_int code;
     cl_command_queue own = clCreateCommandQueue(context, device, 0, &code);
 
@@ -75,30 +70,26 @@ static void *own_queue(void *number)
     return NULL;
 }
 
-START_TEST(own_queues)
-{
+START_TEST(own_queues) {
     program = make_program(common_source);
     run_threads(own_queue);
     ck_ok(clReleaseProgram(program));
 }
 END_TEST
 
-static void *one_queue(void *number)
-{
+static void *one_queue(void *number) {
     add_and_check(queue, (int)(intptr_t)number);
     return NULL;
 }
 
-START_TEST(one_shared_queue)
-{
+START_TEST(one_shared_queue) {
     program = make_program(common_source);
     run_threads(one_queue);
     ck_ok(clReleaseProgram(program));
 }
 END_TEST
 
-static void *storm(void *number)
-{
+static void *storm(void *number) {
     uint32_t state = 77 + (uint32_t)(intptr_t)number;
 
     for (int i = 0; i < ROUNDS; i++) {
@@ -129,14 +120,10 @@ static void *storm(void *number)
     return NULL;
 }
 
-START_TEST(create_and_release_storm)
-{
-    run_threads(storm);
-}
+START_TEST(create_and_release_storm) { run_threads(storm); }
 END_TEST
 
-static void *shared_objects(void *number)
-{
+static void *shared_objects(void *number) {
     for (int i = 0; i < 500; i++) {
         cl_mem buffer = shared[(i + (int)(intptr_t)number) % THREADS];
         size_t size = 0;
@@ -153,8 +140,7 @@ static void *shared_objects(void *number)
     return NULL;
 }
 
-START_TEST(retain_and_release_shared_objects)
-{
+START_TEST(retain_and_release_shared_objects) {
     for (int i = 0; i < THREADS; i++)
         shared[i] = make_buffer(0, BYTES, NULL);
     run_threads(shared_objects);
@@ -167,8 +153,7 @@ START_TEST(retain_and_release_shared_objects)
 END_TEST
 
 /* Each thread reads all buffers and writes only its own half of the commands' targets. */
-static void *readers(void *number)
-{
+static void *readers(void *number) {
     int mine = (int)(intptr_t)number;
     cl_int code, seen[N];
     cl_command_queue own = clCreateCommandQueue(context, device, 0, &code);
@@ -185,8 +170,7 @@ static void *readers(void *number)
     return NULL;
 }
 
-START_TEST(shared_buffers_read_by_all)
-{
+START_TEST(shared_buffers_read_by_all) {
     for (cl_int i = 0; i < THREADS; i++) {
         shared[i] = make_buffer(0, BYTES, NULL);
         ck_ok(clEnqueueFillBuffer(queue, shared[i], &i, 4, 0, BYTES, 0, NULL, NULL));
@@ -199,8 +183,7 @@ START_TEST(shared_buffers_read_by_all)
 END_TEST
 
 /* Sub-buffers of one parent, each written by its own thread. */
-static void *part_writer(void *number)
-{
+static void *part_writer(void *number) {
     cl_int mine = (cl_int)(intptr_t)number + 1, code, one = 1;
     cl_command_queue own = clCreateCommandQueue(context, device, 0, &code);
     cl_kernel add = clCreateKernel(program, "add", &code);
@@ -217,8 +200,7 @@ static void *part_writer(void *number)
     return NULL;
 }
 
-START_TEST(parts_of_one_buffer)
-{
+START_TEST(parts_of_one_buffer) {
     size_t align = get_info(cl_uint, clGetDeviceInfo, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8;
     size_t step = align > BYTES ? align : BYTES;
     cl_mem parent = make_buffer(0, THREADS * step, NULL);
@@ -228,8 +210,8 @@ START_TEST(parts_of_one_buffer)
     for (int i = 0; i < THREADS; i++) {
         cl_buffer_region region = {i * step, BYTES};
 
-        shared[i] = ck_made(
-            clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+        shared[i] =
+            ck_made(clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
     }
     run_threads(part_writer);
     for (int i = 0; i < THREADS; i++) {
@@ -243,8 +225,7 @@ START_TEST(parts_of_one_buffer)
 }
 END_TEST
 
-static void *builder(void *number)
-{
+static void *builder(void *number) {
     for (int i = 0; i < 4; i++) {
         char text[256];
         const char *source = text;
@@ -273,17 +254,13 @@ static void *builder(void *number)
     return NULL;
 }
 
-START_TEST(builds_at_the_same_time)
-{
-    run_threads(builder);
-}
+START_TEST(builds_at_the_same_time) { run_threads(builder); }
 END_TEST
 
 static cl_event gates[THREADS], helds[THREADS];
 
 /* Half of the threads open the gates on which the other half waits. */
-static void *gatekeeper(void *number)
-{
+static void *gatekeeper(void *number) {
     int mine = (int)(intptr_t)number;
 
     if (mine % 2) {
@@ -297,8 +274,7 @@ static void *gatekeeper(void *number)
     return NULL;
 }
 
-START_TEST(waiting_for_what_another_thread_does)
-{
+START_TEST(waiting_for_what_another_thread_does) {
     cl_int value = 4, seen = 0;
     cl_mem buffer = make_buffer(0, 64, NULL);
 
@@ -319,8 +295,7 @@ START_TEST(waiting_for_what_another_thread_does)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         own_queues,
         one_shared_queue,

@@ -5,8 +5,7 @@
 
 static unsigned char in[SIZE], out[SIZE], expected[SIZE];
 
-static cl_mem numbered_buffer(void)
-{
+static cl_mem numbered_buffer(void) {
     for (int i = 0; i < SIZE; i++)
         in[i] = (unsigned char)(i * 7 + i / 251);
     memset(out, 0, SIZE);
@@ -14,15 +13,13 @@ static cl_mem numbered_buffer(void)
     return make_buffer(CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, SIZE, in);
 }
 
-static void compare(cl_mem buffer)
-{
+static void compare(cl_mem buffer) {
     ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, SIZE, out, 0, NULL, NULL));
     for (int i = 0; i < SIZE; i++)
         ck_assert_msg(out[i] == expected[i], "byte %d is %d, expected %d", i, out[i], expected[i]);
 }
 
-START_TEST(parts)
-{
+START_TEST(parts) {
     cl_mem buffer = numbered_buffer();
     unsigned char some[100];
 
@@ -39,8 +36,7 @@ START_TEST(parts)
 }
 END_TEST
 
-START_TEST(non_blocking)
-{
+START_TEST(non_blocking) {
     cl_mem buffer = numbered_buffer();
     cl_event written, read;
 
@@ -56,8 +52,7 @@ START_TEST(non_blocking)
 }
 END_TEST
 
-START_TEST(read_write_wrong)
-{
+START_TEST(read_write_wrong) {
     cl_mem buffer = numbered_buffer();
     cl_mem foreign = ck_made(clCreateBuffer(other_context(), 0, SIZE, NULL, &error));
     cl_event foreign_event = ck_made(clCreateUserEvent(other_context(), &error)), none = NULL;
@@ -93,8 +88,7 @@ START_TEST(read_write_wrong)
 }
 END_TEST
 
-START_TEST(size_of_zero)
-{
+START_TEST(size_of_zero) {
     cl_mem buffer = numbered_buffer();
     cl_int codes[3];
 
@@ -110,8 +104,7 @@ START_TEST(size_of_zero)
 }
 END_TEST
 
-START_TEST(copy)
-{
+START_TEST(copy) {
     cl_mem from = numbered_buffer(), to = numbered_buffer();
 
     ck_ok(clEnqueueCopyBuffer(queue, from, to, 17, 1000, 333, 0, NULL, NULL));
@@ -129,8 +122,7 @@ START_TEST(copy)
 }
 END_TEST
 
-START_TEST(copy_wrong)
-{
+START_TEST(copy_wrong) {
     cl_mem from = numbered_buffer(), to = make_buffer(0, SIZE / 2, NULL);
     cl_mem foreign = ck_made(clCreateBuffer(other_context(), 0, SIZE, NULL, &error));
 
@@ -166,17 +158,14 @@ START_TEST(copy_wrong)
 }
 END_TEST
 
-START_TEST(copy_between_overlapping_sub_buffers)
-{
+START_TEST(copy_between_overlapping_sub_buffers) {
     cl_mem parent = numbered_buffer(), first, second;
     cl_buffer_region low = {0, 2048}, high = {1024, 2048};
 
     skip_if(get_info(cl_uint, clGetDeviceInfo, device, CL_DEVICE_MEM_BASE_ADDR_ALIGN) > 8 * 1024,
             "sub-buffers need a larger alignment here");
-    first = ck_made(
-        clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &low, &error));
-    second = ck_made(
-        clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &high, &error));
+    first = ck_made(clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &low, &error));
+    second = ck_made(clCreateSubBuffer(parent, 0, CL_BUFFER_CREATE_TYPE_REGION, &high, &error));
     ck_assert_cl(clEnqueueCopyBuffer(queue, first, second, 1024, 0, 512, 0, NULL, NULL),
                  CL_MEM_COPY_OVERLAP);
     ck_assert_cl(clEnqueueCopyBuffer(queue, first, second, 1024, 511, 512, 0, NULL, NULL),
@@ -190,8 +179,7 @@ START_TEST(copy_between_overlapping_sub_buffers)
 }
 END_TEST
 
-START_TEST(fill)
-{
+START_TEST(fill) {
     static const unsigned char pattern[128] = {1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11, 12,
                                                13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
                                                25, 26, 27, 28, 29, 30, 31, 32, 33, 34, 35, 36};
@@ -210,8 +198,7 @@ START_TEST(fill)
 }
 END_TEST
 
-START_TEST(fill_keeps_its_own_pattern)
-{
+START_TEST(fill_keeps_its_own_pattern) {
     cl_mem buffer = numbered_buffer();
     cl_event gate = make_user_event();
     cl_int value = 0x01010101;
@@ -227,8 +214,7 @@ START_TEST(fill_keeps_its_own_pattern)
 }
 END_TEST
 
-START_TEST(fill_wrong)
-{
+START_TEST(fill_wrong) {
     cl_mem buffer = numbered_buffer();
     cl_mem foreign = ck_made(clCreateBuffer(other_context(), 0, SIZE, NULL, &error));
     char pattern[256] = {0};
@@ -266,8 +252,7 @@ struct box {
     size_t origin[3], row, slice;
 };
 
-static size_t place(const struct box *box, const size_t region[3], size_t y, size_t z)
-{
+static size_t place(const struct box *box, const size_t region[3], size_t y, size_t z) {
     size_t row = box->row ? box->row : region[0];
     size_t slice = box->slice ? box->slice : region[1] * row;
 
@@ -275,8 +260,7 @@ static size_t place(const struct box *box, const size_t region[3], size_t y, siz
 }
 
 static void copy_box(unsigned char *to, const struct box *to_box, const unsigned char *from,
-                     const struct box *from_box, const size_t region[3])
-{
+                     const struct box *from_box, const size_t region[3]) {
     for (size_t z = 0; z < region[2]; z++) {
         for (size_t y = 0; y < region[1]; y++)
             memcpy(to + place(to_box, region, y, z), from + place(from_box, region, y, z),
@@ -297,19 +281,17 @@ static const struct {
     {{{0, 0, 3}, 16, 256}, {{0, 0, 0}, 16, 256}, {16, 16, 2}},
 };
 
-START_TEST(write_rect)
-{
+START_TEST(write_rect) {
     cl_mem buffer = numbered_buffer();
     static unsigned char host[SIZE];
 
     for (int i = 0; i < SIZE; i++)
         host[i] = (unsigned char)(200 - i);
     for (size_t i = 0; i < COUNT(boxes); i++) {
-        ck_ok(clEnqueueWriteBufferRect(queue, buffer, i % 2 ? CL_TRUE : CL_FALSE,
-                                       boxes[i].buffer.origin, boxes[i].host.origin,
-                                       boxes[i].region, boxes[i].buffer.row, boxes[i].buffer.slice,
-                                       boxes[i].host.row, boxes[i].host.slice, host, 0, NULL,
-                                       NULL));
+        ck_ok(clEnqueueWriteBufferRect(
+            queue, buffer, i % 2 ? CL_TRUE : CL_FALSE, boxes[i].buffer.origin, boxes[i].host.origin,
+            boxes[i].region, boxes[i].buffer.row, boxes[i].buffer.slice, boxes[i].host.row,
+            boxes[i].host.slice, host, 0, NULL, NULL));
         copy_box(expected, &boxes[i].buffer, host, &boxes[i].host, boxes[i].region);
         compare(buffer);
     }
@@ -317,8 +299,7 @@ START_TEST(write_rect)
 }
 END_TEST
 
-START_TEST(read_rect)
-{
+START_TEST(read_rect) {
     cl_mem buffer = numbered_buffer();
     static unsigned char host[SIZE], wanted[SIZE];
 
@@ -337,8 +318,7 @@ START_TEST(read_rect)
 }
 END_TEST
 
-START_TEST(copy_rect)
-{
+START_TEST(copy_rect) {
     cl_mem from = numbered_buffer(), to = numbered_buffer();
 
     for (size_t i = 0; i < COUNT(boxes); i++) {
@@ -353,8 +333,7 @@ START_TEST(copy_rect)
 }
 END_TEST
 
-START_TEST(copy_rect_inside_one_buffer)
-{
+START_TEST(copy_rect_inside_one_buffer) {
     cl_mem buffer = numbered_buffer();
     const size_t left[3] = {0, 0, 0}, right[3] = {16, 0, 0}, region[3] = {16, 8, 1};
     const struct box from = {{0, 0, 0}, 32, 0}, to = {{16, 0, 0}, 32, 0};
@@ -368,8 +347,7 @@ START_TEST(copy_rect_inside_one_buffer)
 }
 END_TEST
 
-START_TEST(copy_rect_overlap)
-{
+START_TEST(copy_rect_overlap) {
     cl_mem buffer = numbered_buffer();
     const size_t region[3] = {16, 8, 2}, zero[3] = {0, 0, 0};
     const size_t targets[][3] = {{0, 0, 0}, {15, 0, 0}, {0, 7, 0}, {0, 0, 1}, {15, 7, 1}};
@@ -387,8 +365,7 @@ START_TEST(copy_rect_overlap)
 }
 END_TEST
 
-START_TEST(copy_rect_pitches_differ_in_one_buffer)
-{
+START_TEST(copy_rect_pitches_differ_in_one_buffer) {
     cl_mem buffer = numbered_buffer();
     const size_t zero[3] = {0, 0, 0}, far_away[3] = {0, 32, 0}, region[3] = {8, 4, 1};
 
@@ -400,8 +377,7 @@ START_TEST(copy_rect_pitches_differ_in_one_buffer)
 }
 END_TEST
 
-START_TEST(rect_wrong)
-{
+START_TEST(rect_wrong) {
     cl_mem buffer = numbered_buffer(), other = numbered_buffer();
     cl_mem foreign = ck_made(clCreateBuffer(other_context(), 0, SIZE, NULL, &error));
     const size_t zero[3] = {0, 0, 0}, good[3] = {8, 8, 2};
@@ -454,15 +430,14 @@ START_TEST(rect_wrong)
 }
 END_TEST
 
-START_TEST(events_of_the_right_kind)
-{
+START_TEST(events_of_the_right_kind) {
     cl_mem buffer = numbered_buffer(), other = numbered_buffer();
     const size_t zero[3] = {0, 0, 0}, region[3] = {8, 8, 2};
     cl_event events[7];
-    const cl_command_type types[] = {
-        CL_COMMAND_READ_BUFFER,       CL_COMMAND_WRITE_BUFFER,     CL_COMMAND_COPY_BUFFER,
-        CL_COMMAND_FILL_BUFFER,       CL_COMMAND_READ_BUFFER_RECT, CL_COMMAND_WRITE_BUFFER_RECT,
-        CL_COMMAND_COPY_BUFFER_RECT};
+    const cl_command_type types[] = {CL_COMMAND_READ_BUFFER,      CL_COMMAND_WRITE_BUFFER,
+                                     CL_COMMAND_COPY_BUFFER,      CL_COMMAND_FILL_BUFFER,
+                                     CL_COMMAND_READ_BUFFER_RECT, CL_COMMAND_WRITE_BUFFER_RECT,
+                                     CL_COMMAND_COPY_BUFFER_RECT};
 
     ck_ok(clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, SIZE, out, 0, NULL, &events[0]));
     ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, SIZE, in, 0, NULL, &events[1]));
@@ -486,8 +461,7 @@ START_TEST(events_of_the_right_kind)
 }
 END_TEST
 
-START_TEST(blocking_write_may_reuse_host_memory)
-{
+START_TEST(blocking_write_may_reuse_host_memory) {
     cl_mem buffer = make_buffer(0, 1 << 20, NULL);
     cl_int *host = malloc(1 << 20);
     size_t count = (1 << 20) / sizeof(cl_int);
@@ -506,8 +480,7 @@ START_TEST(blocking_write_may_reuse_host_memory)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         parts,
         non_blocking,

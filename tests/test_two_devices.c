@@ -11,8 +11,7 @@ typedef cl_int(CL_API_CALL *task_counts_function)(cl_device_id device, cl_uint n
                                                   cl_ulong *counts, char (*names)[64],
                                                   cl_uint *num_devices);
 
-static task_counts_function task_counts(void)
-{
+static task_counts_function task_counts(void) {
     void *address =
         clGetExtensionFunctionAddressForPlatform(platform, "clGetDeviceTaskCountsTUTTI");
     task_counts_function function;
@@ -21,8 +20,7 @@ static task_counts_function task_counts(void)
     return function;
 }
 
-static cl_uint read_counts(cl_ulong counts[REAL])
-{
+static cl_uint read_counts(cl_ulong counts[REAL]) {
     task_counts_function function = task_counts();
     char names[REAL][64];
     cl_uint number = 0;
@@ -33,8 +31,7 @@ static cl_uint read_counts(cl_ulong counts[REAL])
     return number < REAL ? number : REAL;
 }
 
-START_TEST(the_extension_function)
-{
+START_TEST(the_extension_function) {
     task_counts_function function = task_counts();
     cl_uint number = 0;
     cl_ulong counts[REAL];
@@ -50,8 +47,7 @@ START_TEST(the_extension_function)
 }
 END_TEST
 
-START_TEST(both_devices_work)
-{
+START_TEST(both_devices_work) {
     cl_program program = make_program(common_source);
     cl_kernel slow = make_kernel(program, "slow"), add = make_kernel(program, "add");
     cl_mem buffers[MANY];
@@ -94,8 +90,7 @@ START_TEST(both_devices_work)
 }
 END_TEST
 
-START_TEST(data_follow_the_commands)
-{
+START_TEST(data_follow_the_commands) {
     enum { CHAIN = 8, STEPS = 40 };
     cl_program program = make_program(common_source);
     cl_kernel add = make_kernel(program, "add"), copy = make_kernel(program, "copy");
@@ -125,8 +120,8 @@ START_TEST(data_follow_the_commands)
             launch(copy, N);
             expected[i] = expected[from];
             if (step % 4 == 0) {
-                ck_ok(clEnqueueCopyBuffer(queue, buffers[i], buffers[from], 0, 0, BYTES / 2, 0, NULL,
-                                          NULL));
+                ck_ok(clEnqueueCopyBuffer(queue, buffers[i], buffers[from], 0, 0, BYTES / 2, 0,
+                                          NULL, NULL));
             }
         }
     }
@@ -144,8 +139,7 @@ START_TEST(data_follow_the_commands)
 }
 END_TEST
 
-START_TEST(readers_of_one_buffer_everywhere)
-{
+START_TEST(readers_of_one_buffer_everywhere) {
     cl_program program = make_program(common_source);
     cl_kernel copy = make_kernel(program, "copy");
     cl_int *values = calloc(1, BYTES);
@@ -173,8 +167,7 @@ START_TEST(readers_of_one_buffer_everywhere)
 }
 END_TEST
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     const TTest *const tests[] = {
         the_extension_function,
         both_devices_work,
