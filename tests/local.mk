@@ -29,7 +29,7 @@ VARIANT_TESTS = \
 	tests/variant_pthread \
 	tests/variant_oclgrind
 
-EXTRA_DIST += $(VARIANT_TESTS) tests/run-variant
+EXTRA_DIST += $(VARIANT_TESTS) tests/run-variant tests/valgrind.supp
 
 if HAVE_CHECK
 check_PROGRAMS += $(SPECIFICATION_TESTS) $(TUTTI_TESTS)
