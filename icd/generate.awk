@@ -18,10 +18,12 @@ what == "prototypes" && $2 == "function" {
     print "extern __typeof__(*(cl_api_" $1 ")0) tutti_" $1 ";"
 }
 what == "table" && $2 == "function" { print "    ." $1 " = tutti_" $1 "," }
-what == "table" && $2 == "windows" { print "    ." $1 " = (void *)tutti_refuse," }
+what == "table" && $2 == "windows" {
+    print "    ." $1 " = (void *)" ($1 ~ /^clCreate/ ? "tutti_refuse_object" : "tutti_refuse") ","
+}
 END {
     if (what == "prototypes") {
-        print "\ncl_int CL_API_CALL tutti_refuse(void);\n\n#endif"
+        print "\ncl_int CL_API_CALL tutti_refuse(void);\nvoid *CL_API_CALL tutti_refuse_object(void);\n\n#endif"
     } else {
         print "};\n"
         print "_Static_assert(sizeof(cl_icd_dispatch) == " slots " * sizeof(void *),"

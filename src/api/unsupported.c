@@ -33,6 +33,8 @@ static void *no_object(cl_int *errcode_ret, cl_int error) {
 
 cl_int CL_API_CALL tutti_refuse(void) { return CL_INVALID_OPERATION; }
 
+void *CL_API_CALL tutti_refuse_object(void) { return NULL; }
+
 /* Images: CL_DEVICE_IMAGE_SUPPORT is CL_FALSE (OpenCL 1.2, 5.3). */
 NO_OBJECT(cl_mem, clCreateImage, cl_mem_flags flags, const cl_image_format *format,
           const cl_image_desc *desc, void *host_ptr)

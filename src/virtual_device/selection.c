@@ -20,6 +20,16 @@
 #define CL_DEVICE_PCI_DOMAIN_ID_NV 0x400A
 #endif
 
+/* Of cl_amd_device_attribute_query. */
+#ifndef CL_DEVICE_TOPOLOGY_AMD
+#define CL_DEVICE_TOPOLOGY_AMD 0x4037
+#endif
+struct amd_topology {
+    cl_uint kind; /* 1: PCIe */
+    cl_char unused[17];
+    cl_char bus, device, function;
+};
+
 /* The PCI address by the vendors' older extensions and by Khronos', in one form; 0: unknown. */
 static uint64_t pci_address(const struct tutti_real_device *device) {
     cl_device_pci_bus_info_khr khr;
@@ -40,6 +50,13 @@ static uint64_t pci_address(const struct tutti_real_device *device) {
                                 NULL);
         return 1ull << 63 | (uint64_t)domain << 32 | bus << 8 | slot;
     }
+    struct amd_topology amd;
+    if (strstr(device->extensions, " cl_amd_device_attribute_query ") &&
+        driver->clGetDeviceInfo(device->id, CL_DEVICE_TOPOLOGY_AMD, sizeof(amd), &amd, NULL) ==
+            CL_SUCCESS &&
+        amd.kind == 1)
+        return 1ull << 63 | (cl_uint)(cl_uchar)amd.bus << 8 | (cl_uint)(cl_uchar)amd.device << 3 |
+               (cl_uint)(cl_uchar)amd.function;
     return 0;
 }
 
@@ -152,6 +169,8 @@ void tutti_candidates_select(struct tutti_candidates *candidates, struct tutti_d
     const char *wanted_type = tutti_env_string(TUTTI_DEVICE_TYPE);
     cl_device_type type =
         wanted_type && *wanted_type ? type_named(wanted_type) : CL_DEVICE_TYPE_ALL;
+    if (!type)
+        tutti_log(WARNING, "TUTTI_DEVICE_TYPE=%s names no type", wanted_type);
     const char *setting = tutti_env_string(TUTTI_DEVICES);
     bool allowed[TUTTI_MAX_CANDIDATES], named = false;
     for (unsigned i = 0; i < candidates->count; i++)
@@ -173,9 +192,12 @@ void tutti_candidates_select(struct tutti_candidates *candidates, struct tutti_d
         if (!*entry || *entry == '-' || *entry == '!')
             continue;
         named = true;
+        unsigned before_entry = list->count;
         for (unsigned i = 0; i < candidates->count; i++)
             if (candidates->device[i] && allowed[i] && matches(candidates->device[i], i, entry))
                 move(candidates, i, list);
+        if (list->count == before_entry)
+            tutti_log(WARNING, "TUTTI_DEVICES: \"%s\" adds no device", entry);
     }
     free(copy);
     for (unsigned i = 0; i < candidates->count && !named; i++)

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define DEFAULT_VENDORS "/etc/OpenCL/vendors"
 #define MOST_PLATFORMS 32
@@ -120,6 +121,24 @@ static void visit_place(struct visit *visit, const char *path) {
     }
 }
 
+/* ocl-icd's own name for the directory comes first. */
+static const char *default_vendors(void) {
+    const char *path = getenv("OPENCL_VENDOR_PATH");
+    return path && *path ? path : DEFAULT_VENDORS;
+}
+
+/* OCL_ICD_VENDORS as ocl-icd reads it: the bare name of an .icd file may mean one of the default
+ * directory. */
+static void visit_setting(struct visit *visit, const char *setting) {
+    char file[PATH_MAX];
+    if (ends_in_icd(setting) && !strchr(setting, '/') &&
+        snprintf(file, sizeof(file), "%s/%s", default_vendors(), setting) < (int)sizeof(file) &&
+        access(file, R_OK) == 0)
+        visit_place(visit, file);
+    else
+        visit_place(visit, setting);
+}
+
 /* A list of libraries, as the Khronos loader takes it. */
 static void visit_list(struct visit *visit, const char *list) {
     while (*list) {
@@ -144,12 +163,14 @@ void tutti_vendors_visit(void (*found)(cl_platform_id, const cl_icd_dispatch *, 
         return;
     }
     const char *libraries = getenv("OCL_ICD_FILENAMES");
-    place = getenv("OCL_ICD_VENDORS");
     if (libraries)
         visit_list(&visit, libraries);
+    place = getenv("OCL_ICD_VENDORS");
     if (place && *place)
-        visit_place(&visit, place);
+        visit_setting(&visit, place);
+    else
+        visit_place(&visit, default_vendors());
     /* OCL_ICD_VENDORS=…/libtutti.so shows the program Tutti alone, over all real devices. */
     if (visit.platforms == 0)
-        visit_place(&visit, DEFAULT_VENDORS);
+        visit_place(&visit, default_vendors());
 }
