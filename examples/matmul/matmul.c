@@ -214,8 +214,7 @@ static size_t check(const struct matmul *m, double *worst) {
             row = i / m->columns;
             column = i % m->columns;
         } else {
-            /* Strides without a factor in common with the sizes would be needed to see all;
-             * these see every block, its first and last row among them. */
+            /* Every block in turns, its first and last row among those of the first turns. */
             const size_t task = i % m->tasks, turn = i / m->tasks, height = block_rows(m, task);
             row = task * m->block +
                   (turn % 2 == 0 ? turn / 2 : height - 1 - turn / 2 % height) % height;
