@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "object.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 void tutti_object_init(struct tutti_object *object, enum tutti_object_type type,
@@ -11,17 +12,39 @@ void tutti_object_init(struct tutti_object *object, enum tutti_object_type type,
     atomic_init(&object->type, (uint32_t)type);
     atomic_init(&object->user_refs, 1);
     atomic_init(&object->refs, 1);
+    atomic_init(&object->byte_refs, 1);
 }
 
 void tutti_object_user_retain(void *object) {
     struct tutti_object *o = object;
-    atomic_fetch_add_explicit(&o->user_refs, 1, memory_order_relaxed);
+    /* The program may have released the last reference of an object that others keep alive. */
+    if (atomic_fetch_add_explicit(&o->user_refs, 1, memory_order_relaxed) == 0)
+        tutti_object_retain(o);
 }
 
-void tutti_object_user_release(void *object) {
+bool tutti_object_user_release(void *object) {
     struct tutti_object *o = object;
-    if (atomic_fetch_sub_explicit(&o->user_refs, 1, memory_order_acq_rel) == 1)
+    unsigned refs = atomic_load_explicit(&o->user_refs, memory_order_relaxed);
+    do {
+        if (refs == 0)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&o->user_refs, &refs, refs - 1,
+                                                    memory_order_acq_rel, memory_order_relaxed));
+    if (refs == 1)
         tutti_object_release(o);
+    return true;
+}
+
+void tutti_object_retain_bytes(void *object) {
+    struct tutti_object *o = object;
+    if (o)
+        atomic_fetch_add_explicit(&o->byte_refs, 1, memory_order_relaxed);
+}
+
+void tutti_object_free(void *object) {
+    struct tutti_object *o = object;
+    if (o && atomic_fetch_sub_explicit(&o->byte_refs, 1, memory_order_acq_rel) == 1)
+        free(o);
 }
 
 void *tutti_object_retain(void *object) {

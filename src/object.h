@@ -13,8 +13,9 @@
  *
  * The loader reads the first pointer of an object (cl_khr_icd); version 2.0 of that extension
  * lets it use the second. Two counts are kept: `user_refs` is what the program sees as
- * CL_*_REFERENCE_COUNT, `refs` keeps the memory alive (the program's references together count
- * as one, each command or child object that uses the object adds one).
+ * CL_*_REFERENCE_COUNT, `refs` keeps the object alive (the program's references together count
+ * as one, each command or child object that uses the object adds one). A third keeps only its
+ * bytes, for those who must find out whether it is still alive: arguments of kernels.
  */
 enum tutti_object_type {
     TUTTI_PLATFORM = 0x54550001,
@@ -34,7 +35,9 @@ struct tutti_object {
     _Atomic uint32_t type;
     atomic_uint user_refs;
     atomic_uint refs;
-    void (*destroy)(void *object); /* frees the object; called once, when `refs` reaches zero */
+    atomic_uint byte_refs; /* the living object counts as one */
+    /* Called once, when `refs` reaches zero; ends in tutti_object_free. */
+    void (*destroy)(void *object);
 };
 
 /* Every slot filled; generated (see icd/local.mk). */
@@ -43,19 +46,25 @@ extern const cl_icd_dispatch tutti_dispatch;
 void tutti_object_init(struct tutti_object *object, enum tutti_object_type type,
                        void (*destroy)(void *object));
 
-/* The program's references (clRetain*, clRelease*). */
+/* The program's references (clRetain*, clRelease*). Release is false when it has none left. */
 void tutti_object_user_retain(void *object);
-void tutti_object_user_release(void *object);
+bool tutti_object_user_release(void *object);
 
 /* Tutti's own references; release may destroy the object. NULL is allowed. */
 void *tutti_object_retain(void *object);
 void tutti_object_release(void *object);
 
-/* Is this a live object of that type? NULL is not. */
+/* Keeps the bytes, not the object. */
+void tutti_object_retain_bytes(void *object);
+void tutti_object_free(void *object);
+
+/*
+ * Is this a living object of that type? NULL is not. One that the program has released lives while
+ * others use it, as a context does while it has queues.
+ */
 static inline bool tutti_object_is(const void *object, enum tutti_object_type type) {
     const struct tutti_object *o = object;
-    return o && atomic_load_explicit(&o->type, memory_order_relaxed) == (uint32_t)type &&
-           atomic_load_explicit(&o->user_refs, memory_order_relaxed) > 0;
+    return o && atomic_load_explicit(&o->type, memory_order_relaxed) == (uint32_t)type;
 }
 
 #define TUTTI_IS_CONTEXT(o) tutti_object_is((o), TUTTI_CONTEXT)

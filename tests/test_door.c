@@ -241,11 +241,9 @@ static void run_quietly(const char *finish) {
         dup2(streams[1], 2);
         close(streams[0]);
         close(streams[1]);
-        status = small_program();
-        /* By exit() the handlers of all libraries run, by _exit() none. */
-        if (!strcmp(finish, "exit"))
-            exit(status);
-        _exit(status);
+        /* A new image: a driver that was opened before a fork does not work after it. */
+        execl("/proc/self/exe", "test_door", "--small-program", finish, (char *)NULL);
+        _exit(99);
     }
     close(streams[1]);
     while ((got = read(streams[0], where, text + sizeof(text) - 1 - where)) > 0)
@@ -264,11 +262,39 @@ END_TEST
 START_TEST(exit_is_clean) { run_quietly("exit"); }
 END_TEST
 
+/* A child has none of the drivers' threads: it gets an error, and does not hang. */
+START_TEST(forked_child_gets_errors) {
+    const cl_icd_dispatch *table = dispatch();
+    cl_device_id found;
+    cl_int code = CL_SUCCESS;
+    int status;
+    pid_t child;
+
+    ck_ok(table->clGetDeviceIDs(own, CL_DEVICE_TYPE_ALL, 1, &found, NULL));
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        alarm(30);
+        table->clCreateContext(NULL, 1, &found, NULL, NULL, &code);
+        _exit(code == CL_DEVICE_NOT_AVAILABLE ? 0 : 1);
+    }
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 0, "status %#x", status);
+}
+END_TEST
+
 int main(int argc, char **argv) {
+    if (argc == 3 && !strcmp(argv[1], "--small-program")) {
+        int failed = small_program();
+        /* By exit() the handlers of all libraries run, by _exit() none. */
+        if (!strcmp(argv[2], "exit"))
+            exit(failed);
+        _exit(failed);
+    }
     const TTest *const tests[] = {
         opening_starts_no_thread, exported_symbols,    every_slot_is_filled,
         queries_start_no_starpu,  extension_functions, unsupported_entry_points_answer,
-        nothing_is_printed,       exit_is_clean,
+        nothing_is_printed,       exit_is_clean,       forked_child_gets_errors,
     };
 
     return test_main_bare(argc, argv, tests, COUNT(tests));

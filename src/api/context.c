@@ -131,8 +131,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clRetainContext(cl_context context) {
 CL_API_ENTRY cl_int CL_API_CALL tutti_clReleaseContext(cl_context context) {
     if (!TUTTI_IS_CONTEXT(context))
         return CL_INVALID_CONTEXT;
-    tutti_object_user_release(context);
-    return CL_SUCCESS;
+    return tutti_object_user_release(context) ? CL_SUCCESS : CL_INVALID_CONTEXT;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clGetContextInfo(cl_context context,

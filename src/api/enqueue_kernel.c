@@ -30,9 +30,12 @@ static cl_int check_local(struct tutti_range *range, const struct tutti_real_dev
                                              sizeof(most), &most, NULL);
     lead->dispatch->clGetKernelWorkGroupInfo(real, lead->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
                                              sizeof(required), required, NULL);
+    /* A size that the source requires needs not be given again (OpenCL 3.0; an error in 1.2). */
+    if (!local && required[0])
+        local = required;
     range->local_given = local != NULL;
     if (!local)
-        return required[0] ? CL_INVALID_WORK_GROUP_SIZE : CL_SUCCESS;
+        return CL_SUCCESS;
     for (cl_uint d = 0; d < range->dimensions; d++) {
         if (local[d] == 0)
             return CL_INVALID_WORK_GROUP_SIZE;

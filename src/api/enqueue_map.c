@@ -29,10 +29,11 @@ static cl_int map(cl_command_queue queue, cl_mem buffer, bool blocking, cl_map_f
     if (!base)
         return CL_OUT_OF_HOST_MEMORY;
     *pointer = base + offset;
-    if (!tutti_mem_add_map(buffer, *pointer, offset, size, flags))
-        return CL_OUT_OF_HOST_MEMORY;
-    cl_int error = tutti_enqueue(tutti_transfer_map(buffer, offset, size, *pointer, flags), queue,
-                                 CL_COMMAND_MAP_BUFFER, list, blocking, event);
+    cl_int error = tutti_mem_add_map(buffer, *pointer, offset, size, flags);
+    if (error != CL_SUCCESS)
+        return error;
+    error = tutti_enqueue(tutti_transfer_map(buffer, offset, size, *pointer, flags), queue,
+                          CL_COMMAND_MAP_BUFFER, list, blocking, event);
     if (error != CL_SUCCESS) {
         struct tutti_map taken;
         tutti_mem_take_map(buffer, *pointer, &taken);

@@ -85,8 +85,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clRetainEvent(cl_event event) {
 CL_API_ENTRY cl_int CL_API_CALL tutti_clReleaseEvent(cl_event event) {
     if (!TUTTI_IS_EVENT(event))
         return CL_INVALID_EVENT;
-    tutti_object_user_release(event);
-    return CL_SUCCESS;
+    return tutti_object_user_release(event) ? CL_SUCCESS : CL_INVALID_EVENT;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clSetEventCallback(

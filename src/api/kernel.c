@@ -70,8 +70,7 @@ cl_int tutti_clRetainKernel(cl_kernel kernel) {
 cl_int tutti_clReleaseKernel(cl_kernel kernel) {
     if (!TUTTI_IS_KERNEL(kernel))
         return CL_INVALID_KERNEL;
-    tutti_object_user_release(kernel);
-    return CL_SUCCESS;
+    return tutti_object_user_release(kernel) ? CL_SUCCESS : CL_INVALID_KERNEL;
 }
 
 cl_kernel tutti_clCloneKernel(cl_kernel source_kernel, cl_int *errcode_ret) {

@@ -93,15 +93,14 @@ cl_program tutti_clCreateProgramWithBuiltInKernels(cl_context context, cl_uint n
 cl_int tutti_clRetainProgram(cl_program program) {
     if (!tutti_program_is_valid(program))
         return CL_INVALID_PROGRAM;
-    tutti_program_user_retain(program);
+    tutti_object_user_retain(program);
     return CL_SUCCESS;
 }
 
 cl_int tutti_clReleaseProgram(cl_program program) {
     if (!TUTTI_IS_PROGRAM(program))
         return CL_INVALID_PROGRAM;
-    tutti_object_user_release(program);
-    return CL_SUCCESS;
+    return tutti_object_user_release(program) ? CL_SUCCESS : CL_INVALID_PROGRAM;
 }
 
 cl_int tutti_clSetProgramReleaseCallback(cl_program program,

@@ -91,8 +91,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clRetainCommandQueue(cl_command_queue comm
 CL_API_ENTRY cl_int CL_API_CALL tutti_clReleaseCommandQueue(cl_command_queue command_queue) {
     if (!TUTTI_IS_QUEUE(command_queue))
         return CL_INVALID_COMMAND_QUEUE;
-    tutti_object_user_release(command_queue);
-    return CL_SUCCESS;
+    return tutti_object_user_release(command_queue) ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clGetCommandQueueInfo(cl_command_queue command_queue,

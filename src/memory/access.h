@@ -27,10 +27,4 @@ cl_int tutti_access_copy(struct tutti_view *source, const struct tutti_place *fr
 cl_int tutti_access_pull(struct tutti_view *view, size_t offset, size_t size);
 cl_int tutti_access_push(struct tutti_view *view, size_t offset, size_t size);
 
-/* One real command on a device's memory, enqueued on `queue`; `event` as in OpenCL. */
-cl_int tutti_access_enqueue_copy(struct tutti_real_device *device, cl_command_queue queue,
-                                 cl_mem source, const struct tutti_place *from, cl_mem target,
-                                 const struct tutti_place *to, const struct tutti_region *region,
-                                 cl_event *event);
-
 #endif

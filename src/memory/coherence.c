@@ -146,7 +146,7 @@ bool tutti_coherence_join(struct tutti_view *view) {
     return true;
 }
 
-void tutti_coherence_leave(struct tutti_view *view) {
+void tutti_coherence_leave(struct tutti_view *view, bool buffer_matters) {
     for (struct tutti_view *other = view->root; other; other = other->sibling) {
         struct tutti_stale **link = &other->stale;
         while (*link) {
@@ -155,7 +155,8 @@ void tutti_coherence_leave(struct tutti_view *view) {
                 link = &stale->next;
                 continue;
             }
-            if (!submit_update(view, other, stale->begin, stale->end))
+            if ((other != view->root || buffer_matters) &&
+                !submit_update(view, other, stale->begin, stale->end))
                 tutti_log(ERROR, "out of memory: a released sub-buffer's content is lost");
             *link = stale->next;
             free(stale);

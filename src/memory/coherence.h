@@ -21,7 +21,10 @@ bool tutti_coherence_write(struct tutti_view *view, size_t begin, size_t end, bo
 
 /* A new sub-buffer's view: what the others hold is its content. */
 bool tutti_coherence_join(struct tutti_view *view);
-/* The view goes: what only it holds is given to the others. Best effort when out of memory. */
-void tutti_coherence_leave(struct tutti_view *view);
+/*
+ * The view goes: what only it holds is given to the others, to the buffer only with
+ * `buffer_matters`. Best effort when out of memory.
+ */
+void tutti_coherence_leave(struct tutti_view *view, bool buffer_matters);
 
 #endif

@@ -37,17 +37,26 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     if (!device)
         return -ENOMEM;
     interface->mem = NULL;
+    interface->bytes = NULL;
     interface->failed = false;
     if (starpu_memory_allocate(node, interface->size, 0) != 0)
         return -ENOMEM;
-    cl_int error = CL_SUCCESS;
-    interface->mem = device->dispatch->clCreateBuffer(device->place.context, CL_MEM_READ_WRITE,
-                                                      interface->size, NULL, &error);
+    cl_int error = CL_OUT_OF_HOST_MEMORY;
+    cl_mem_flags flags = CL_MEM_READ_WRITE;
+    if (device->place.shares_host) {
+        interface->bytes = tutti_view_allocate(interface->size);
+        flags |= CL_MEM_USE_HOST_PTR;
+    }
+    if (interface->bytes || !device->place.shares_host)
+        interface->mem = device->dispatch->clCreateBuffer(
+            device->place.context, flags, interface->size, interface->bytes, &error);
     if (error == CL_SUCCESS) {
         atomic_store(&refusals[node], 0);
         return (starpu_ssize_t)interface->size;
     }
     interface->mem = NULL;
+    free(interface->bytes);
+    interface->bytes = NULL;
     if (atomic_fetch_add(&refusals[node], 1) + 1 < REFUSALS) {
         starpu_memory_deallocate(node, interface->size);
         return -ENOMEM;
@@ -64,7 +73,9 @@ static void deallocate(void *data_interface, unsigned node) {
     struct tutti_real_device *device = tutti_runtime_device_of_node(node);
     if (device && interface->mem)
         device->dispatch->clReleaseMemObject(interface->mem);
+    free(interface->bytes);
     interface->mem = NULL;
+    interface->bytes = NULL;
     starpu_memory_deallocate(node, interface->size);
 }
 
@@ -125,6 +136,11 @@ static int upload(void *source, void *target, unsigned target_node, cl_event *ev
     void *home = tutti_view_home(from->view);
     if (!device || !to->mem || !home)
         return 0;
+    tutti_traffic_count(device, TUTTI_UPLOAD, from->size);
+    if (to->bytes) {
+        memcpy(to->bytes, home, from->size);
+        return 0;
+    }
     cl_event real;
     cl_int error = device->dispatch->clEnqueueWriteBuffer(device->place.uploads, to->mem, CL_FALSE,
                                                           0, from->size, home, 0, NULL, &real);
@@ -132,13 +148,22 @@ static int upload(void *source, void *target, unsigned target_node, cl_event *ev
         tutti_log(ERROR, "%s: clEnqueueWriteBuffer failed with %d", device->name, error);
         return 0;
     }
-    tutti_traffic_count(device, TUTTI_UPLOAD, from->size);
     return wait_behind_shield(device, device->place.uploads, real, event);
 }
 
+/* Bytes [begin, end) of a device's copy, now. */
+static void fetch(struct tutti_real_device *device, const struct tutti_interface *from, char *home,
+                  size_t begin, size_t end) {
+    if (from->bytes)
+        memcpy(home + begin, from->bytes + begin, end - begin);
+    else
+        device->dispatch->clEnqueueReadBuffer(device->place.downloads, from->mem, CL_TRUE, begin,
+                                              end - begin, home + begin, 0, NULL, NULL);
+}
+
 /* Reads all but what the program has mapped for writing: those bytes are the program's. */
-static void download_around_maps(struct tutti_real_device *device, cl_mem mem,
-                                 struct tutti_view *view, char *home) {
+static void fetch_around_maps(struct tutti_real_device *device, const struct tutti_interface *from,
+                              struct tutti_view *view, char *home) {
     pthread_mutex_lock(&view->lock);
     for (size_t at = 0; at < view->size;) {
         size_t end = view->size, next = view->size;
@@ -154,8 +179,7 @@ static void download_around_maps(struct tutti_real_device *device, cl_mem mem,
             }
         }
         if (end > at)
-            device->dispatch->clEnqueueReadBuffer(device->place.downloads, mem, CL_TRUE, at,
-                                                  end - at, home + at, 0, NULL, NULL);
+            fetch(device, from, home, at, end);
         at = next;
     }
     pthread_mutex_unlock(&view->lock);
@@ -171,8 +195,8 @@ static int download(void *source, unsigned source_node, void *target, cl_event *
     pthread_mutex_lock(&to->view->lock);
     bool mapped = to->view->mapped != NULL;
     pthread_mutex_unlock(&to->view->lock);
-    if (mapped) {
-        download_around_maps(device, from->mem, to->view, home);
+    if (mapped || from->bytes) {
+        fetch_around_maps(device, from, to->view, home);
         return 0;
     }
     cl_event real;

@@ -23,41 +23,41 @@ static void free_mem(cl_mem mem) {
     }
     pthread_mutex_destroy(&mem->lock);
     free(mem->properties);
-    free(mem);
+    tutti_object_free(mem);
+}
+
+static void leave_siblings(void *argument) {
+    cl_mem mem = argument;
+    /* Nobody can read the buffer once it is released; with CL_MEM_USE_HOST_PTR its memory is gone.
+     */
+    bool buffer_released = atomic_load(&mem->parent->object.user_refs) == 0;
+    tutti_coherence_leave(&mem->view, !buffer_released);
 }
 
 static void destroy_now(struct tutti_job *job) {
     cl_mem mem = (cl_mem)(void *)((char *)job - offsetof(struct _cl_mem, destroy_job));
-    tutti_view_destroy(&mem->view);
-    call_back(mem);
     cl_mem parent = mem->parent;
     cl_context context = mem->context;
+    if (parent)
+        tutti_graph_call(&context->graph, leave_siblings, mem);
+    tutti_view_destroy(&mem->view);
+    call_back(mem);
     free_mem(mem);
     tutti_object_release(parent);
     tutti_object_release(context);
 }
 
-/* A sub-buffer leaves its siblings between two dispatches. */
-static void destroy_in_order(struct tutti_ready *ready) {
-    cl_mem mem = (cl_mem)(void *)((char *)ready - offsetof(struct _cl_mem, destroy));
-    tutti_coherence_leave(&mem->view);
-    tutti_pool_run(&mem->destroy_job);
-}
-
+/*
+ * At once if that is possible: the program may free what it gave with CL_MEM_USE_HOST_PTR after the
+ * last release. StarPU must be waited for, which its own threads can't.
+ */
 static void destroy(void *object) {
     cl_mem mem = object;
     mem->destroy_job.run = destroy_now;
-    if (mem->parent) {
-        cl_context context = tutti_object_retain(mem->context);
-        mem->destroy.dispatch = destroy_in_order;
-        tutti_graph_dispatch(&context->graph, &mem->destroy);
-        tutti_object_release(context);
-    } else if (starpu_worker_get_id() >= 0) {
-        /* StarPU must be waited for, which its own threads can't. */
+    if (starpu_worker_get_id() >= 0)
         tutti_pool_run(&mem->destroy_job);
-    } else {
+    else
         destroy_now(&mem->destroy_job);
-    }
 }
 
 static cl_mem create(cl_context context, cl_mem_flags flags, size_t size) {
@@ -106,27 +106,19 @@ cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t si
 
 /* Joining the siblings must not meet a command of the same buffer that is being dispatched. */
 struct join {
-    struct tutti_ready ready;
     struct tutti_view *view, *root;
     size_t origin, size;
-    bool done, joined;
-    pthread_mutex_t lock;
-    pthread_cond_t finished;
+    bool joined;
 };
 
-static void join_siblings(struct tutti_ready *ready) {
-    struct join *join = (struct join *)ready;
-    bool joined = tutti_view_init_part(join->view, join->root, join->origin, join->size);
-    if (joined && !tutti_coherence_join(join->view)) {
-        tutti_coherence_leave(join->view);
+static void join_siblings(void *argument) {
+    struct join *join = argument;
+    join->joined = tutti_view_init_part(join->view, join->root, join->origin, join->size);
+    if (join->joined && !tutti_coherence_join(join->view)) {
+        tutti_coherence_leave(join->view, true);
         tutti_view_destroy(join->view);
-        joined = false;
+        join->joined = false;
     }
-    pthread_mutex_lock(&join->lock);
-    join->joined = joined;
-    join->done = true;
-    pthread_cond_signal(&join->finished);
-    pthread_mutex_unlock(&join->lock);
 }
 
 cl_mem tutti_mem_create_part(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size,
@@ -135,18 +127,8 @@ cl_mem tutti_mem_create_part(cl_mem parent, cl_mem_flags flags, size_t origin, s
     *error = CL_OUT_OF_HOST_MEMORY;
     if (!mem)
         return NULL;
-    struct join join = {.ready.dispatch = join_siblings,
-                        .view = &mem->view,
-                        .root = &parent->view,
-                        .origin = origin,
-                        .size = size,
-                        .lock = PTHREAD_MUTEX_INITIALIZER,
-                        .finished = PTHREAD_COND_INITIALIZER};
-    tutti_graph_dispatch(&parent->context->graph, &join.ready);
-    pthread_mutex_lock(&join.lock);
-    while (!join.done)
-        pthread_cond_wait(&join.finished, &join.lock);
-    pthread_mutex_unlock(&join.lock);
+    struct join join = {.view = &mem->view, .root = &parent->view, .origin = origin, .size = size};
+    tutti_graph_call(&parent->context->graph, join_siblings, &join);
     if (!join.joined) {
         free_mem(mem);
         return NULL;
@@ -164,17 +146,35 @@ char *tutti_mem_map_base(cl_mem mem) {
     return mem->host_ptr ? mem->host_ptr : tutti_view_home(&mem->view);
 }
 
-bool tutti_mem_add_map(cl_mem mem, void *pointer, size_t offset, size_t size, cl_map_flags flags) {
+static bool both_write(const struct tutti_map *a, const struct tutti_map *b) {
+    const cl_map_flags write = CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
+    return (a->flags & write) && (b->flags & write);
+}
+
+static bool overlap(const struct tutti_map *a, const struct tutti_map *b) {
+    return a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+cl_int tutti_mem_add_map(cl_mem mem, void *pointer, size_t offset, size_t size,
+                         cl_map_flags flags) {
     struct tutti_map *map = malloc(sizeof(*map));
     if (!map)
-        return false;
+        return CL_OUT_OF_HOST_MEMORY;
     *map = (struct tutti_map){.pointer = pointer, .offset = offset, .size = size, .flags = flags};
+    cl_int error = CL_SUCCESS;
     pthread_mutex_lock(&mem->lock);
-    map->next = mem->maps;
-    mem->maps = map;
-    mem->map_count++;
+    for (struct tutti_map *other = mem->maps; other; other = other->next)
+        if (both_write(map, other) && overlap(map, other))
+            error = CL_INVALID_OPERATION;
+    if (error == CL_SUCCESS) {
+        map->next = mem->maps;
+        mem->maps = map;
+        mem->map_count++;
+    }
     pthread_mutex_unlock(&mem->lock);
-    return true;
+    if (error != CL_SUCCESS)
+        free(map);
+    return error;
 }
 
 bool tutti_mem_take_map(cl_mem mem, void *pointer, struct tutti_map *found) {

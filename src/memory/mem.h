@@ -36,7 +36,6 @@ struct _cl_mem {
     struct tutti_mem_callback *callbacks; /* last registered first */
     struct tutti_map *maps;
     cl_uint map_count;
-    struct tutti_ready destroy; /* of a sub-buffer: leaves its siblings */
     struct tutti_job destroy_job;
 };
 
@@ -57,8 +56,11 @@ cl_mem tutti_mem_create_part(cl_mem parent, cl_mem_flags flags, size_t origin, s
  */
 char *tutti_mem_map_base(cl_mem mem);
 
-/* Books a map; false when out of memory. */
-bool tutti_mem_add_map(cl_mem mem, void *pointer, size_t offset, size_t size, cl_map_flags flags);
+/*
+ * Books a map. CL_INVALID_OPERATION when it would overlap another one and both are for writing;
+ * CL_OUT_OF_HOST_MEMORY.
+ */
+cl_int tutti_mem_add_map(cl_mem mem, void *pointer, size_t offset, size_t size, cl_map_flags flags);
 /* Takes the map that `pointer` belongs to; false when there is none. */
 bool tutti_mem_take_map(cl_mem mem, void *pointer, struct tutti_map *map);
 

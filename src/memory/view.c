@@ -10,6 +10,12 @@
 #define SMALL_ALIGNMENT 128
 #define PAGE_ALIGNMENT 4096
 
+void *tutti_view_allocate(size_t size) {
+    void *bytes;
+    size_t alignment = size < PAGE_ALIGNMENT ? SMALL_ALIGNMENT : PAGE_ALIGNMENT;
+    return posix_memalign(&bytes, alignment, size) == 0 ? bytes : NULL;
+}
+
 bool tutti_view_init(struct tutti_view *view, size_t size, void *users) {
     memset(view, 0, sizeof(*view));
     if (pthread_mutex_init(&view->lock, NULL) != 0)
@@ -57,12 +63,8 @@ void tutti_view_destroy(struct tutti_view *view) {
 
 void *tutti_view_home(struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
-    if (!view->home) {
-        void *home;
-        size_t alignment = view->size < PAGE_ALIGNMENT ? SMALL_ALIGNMENT : PAGE_ALIGNMENT;
-        if (posix_memalign(&home, alignment, view->size) == 0)
-            view->home = home;
-    }
+    if (!view->home)
+        view->home = tutti_view_allocate(view->size);
     void *home = view->home;
     pthread_mutex_unlock(&view->lock);
     return home;
@@ -85,6 +87,7 @@ void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
             starpu_data_get_interface_on_node(view->handle, device->place.node);
         copies->on[copies->count].device = device;
         copies->on[copies->count].mem = interface->mem;
+        copies->on[copies->count].bytes = interface->bytes;
         copies->count++;
     }
 }

@@ -47,14 +47,18 @@ struct tutti_view {
     struct tutti_mapped *mapped;
 };
 
+/* A device's copy of a view. */
+struct tutti_copy {
+    struct tutti_real_device *device;
+    cl_mem mem;  /* NULL: the device could not allocate it */
+    char *bytes; /* the same, where the device shares host memory; else NULL */
+};
+
 /* The valid copies of a view while it is acquired. */
 struct tutti_copies {
     bool home;
     unsigned count;
-    struct {
-        struct tutti_real_device *device;
-        cl_mem mem; /* NULL: the device could not allocate it */
-    } on[TUTTI_MAX_DEVICES];
+    struct tutti_copy on[TUTTI_MAX_DEVICES];
 };
 
 /* `users` (may be NULL) becomes the home memory. False when out of memory. */
@@ -68,7 +72,10 @@ bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size
  */
 void tutti_view_destroy(struct tutti_view *view);
 
-/* The host memory, made now if need be; NULL when out of memory. */
+/* Host memory fit for a view; freed with free(). NULL when out of memory. */
+void *tutti_view_allocate(size_t size);
+
+/* The view's host memory, made now if need be; NULL when out of memory. */
 void *tutti_view_home(struct tutti_view *view);
 
 /* Which copies are valid; the view must be acquired, so that the answer stays true. */
@@ -88,7 +95,8 @@ struct tutti_interface {
      * it, with this structure, to another handle of the same size.
      */
     struct tutti_view *view;
-    cl_mem mem; /* on a device */
+    cl_mem mem;  /* on a device */
+    char *bytes; /* its bytes, where the device shares host memory; else NULL */
     size_t size;
     bool failed; /* the device could not allocate: `mem` is NULL and commands that use it fail */
 };

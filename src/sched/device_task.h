@@ -34,7 +34,7 @@ struct tutti_device_task {
 
     /* While it executes. */
     struct tutti_real_device *device;
-    cl_event promise; /* StarPU's queue waits for it; completed whatever happens */
+    cl_event real; /* the device's; until its result is taken */
     cl_int result;
     cl_ulong enqueued;                          /* host's clock */
     cl_ulong real_queued, real_start, real_end; /* device's clock; 0: not known */

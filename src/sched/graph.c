@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/graph.h"
 
+/* What this thread dispatches now. */
+static _Thread_local const struct tutti_graph *dispatching;
+
 void tutti_graph_init(struct tutti_graph *graph) {
     pthread_mutex_init(&graph->lock, NULL);
     graph->first = NULL;
@@ -20,7 +23,9 @@ void tutti_graph_run(struct tutti_graph *graph) {
     pthread_mutex_lock(&graph->lock);
     /* Dispatching may complete a command and so come back here: the outer call goes on. */
     if (!graph->dispatching) {
+        const struct tutti_graph *outer = dispatching;
         graph->dispatching = true;
+        dispatching = graph;
         while (graph->first) {
             struct tutti_ready *ready = graph->first;
             graph->first = ready->next;
@@ -31,13 +36,45 @@ void tutti_graph_run(struct tutti_graph *graph) {
             pthread_mutex_lock(&graph->lock);
         }
         graph->dispatching = false;
+        dispatching = outer;
     }
     pthread_mutex_unlock(&graph->lock);
 }
 
-void tutti_graph_dispatch(struct tutti_graph *graph, struct tutti_ready *ready) {
+struct call {
+    struct tutti_ready ready;
+    void (*function)(void *);
+    void *argument;
+    bool done;
+    pthread_mutex_t lock;
+    pthread_cond_t finished;
+};
+
+static void make_call(struct tutti_ready *ready) {
+    struct call *call = (struct call *)ready;
+    call->function(call->argument);
+    pthread_mutex_lock(&call->lock);
+    call->done = true;
+    pthread_cond_signal(&call->finished);
+    pthread_mutex_unlock(&call->lock);
+}
+
+void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void *argument) {
+    if (dispatching == graph) { /* it would wait for itself */
+        function(argument);
+        return;
+    }
+    struct call call = {.ready.dispatch = make_call,
+                        .function = function,
+                        .argument = argument,
+                        .lock = PTHREAD_MUTEX_INITIALIZER,
+                        .finished = PTHREAD_COND_INITIALIZER};
     pthread_mutex_lock(&graph->lock);
-    tutti_graph_append(graph, ready);
+    tutti_graph_append(graph, &call.ready);
     pthread_mutex_unlock(&graph->lock);
     tutti_graph_run(graph);
+    pthread_mutex_lock(&call.lock);
+    while (!call.done)
+        pthread_cond_wait(&call.finished, &call.lock);
+    pthread_mutex_unlock(&call.lock);
 }

@@ -31,10 +31,10 @@ void tutti_graph_init(struct tutti_graph *graph);
 void tutti_graph_destroy(struct tutti_graph *graph);
 
 /*
- * Puts `ready` at the end of the dispatch order and returns once it is dispatched, or will be by
- * the thread that dispatches now.
+ * Calls the function between two dispatches, and returns after it. Not for StarPU's threads: the
+ * dispatching thread may be waiting for them.
  */
-void tutti_graph_dispatch(struct tutti_graph *graph, struct tutti_ready *ready);
+void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void *argument);
 
 /*
  * For callers that hold `lock`: append now; run what is ready after unlocking.

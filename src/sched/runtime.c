@@ -4,6 +4,7 @@
 #include "env.h"
 #include "log.h"
 #include "sched/environment.h"
+#include "virtual_device/build.h"
 
 #include <CL/cl_ext.h>
 #include <errno.h>
@@ -21,7 +22,6 @@ static struct {
     pthread_mutex_t lock; /* guards the start */
     atomic_bool started, starting;
     atomic_bool exiting;
-    atomic_bool forked;
     cl_int result; /* of the first start */
     bool tried;
     struct tutti_real_device *of_worker[STARPU_NMAXWORKERS];
@@ -52,7 +52,7 @@ bool tutti_runtime_starting(void) { return atomic_load(&runtime.starting); }
 
 bool tutti_runtime_usable(void) {
     return atomic_load(&runtime.started) && !atomic_load(&runtime.exiting) &&
-           !atomic_load(&runtime.forked);
+           !tutti_devices_forked();
 }
 
 struct tutti_real_device *tutti_runtime_device_of_worker(int workerid) {
@@ -130,8 +130,9 @@ static void *keeper(void *unused) {
  * from touching drivers that are about to be torn down.
  */
 static void at_exit(void) {
-    if (atomic_load(&runtime.forked))
+    if (tutti_devices_forked())
         return;
+    tutti_build_wait_all();
     struct timespec deadline;
     deadline_in(&deadline, 5000);
     pthread_mutex_lock(&pause_state.lock);
@@ -145,8 +146,6 @@ static void at_exit(void) {
     }
     pthread_mutex_unlock(&pause_state.lock);
 }
-
-static void in_child(void) { atomic_store(&runtime.forked, true); }
 
 /*
  * StarPU numbers OpenCL devices in the order in which it finds them: for each platform of the
@@ -248,7 +247,12 @@ static unsigned find_places(const struct tutti_device_list *list) {
             device->place.devid = -1;
             continue;
         }
-        device->place.synchronous = strncmp(device->name, "basic", 5) == 0;
+        device->place.shares_host =
+            device->type & CL_DEVICE_TYPE_CPU &&
+            strcmp(device->platform_name, "Portable Computing Language") == 0;
+        device->place.synchronous =
+            (device->place.shares_host && strncmp(device->name, "basic", 5) == 0) ||
+            strcmp(device->platform_name, "Oclgrind") == 0;
         runtime.of_worker[worker] = device;
         runtime.of_node[device->place.node] = device;
         driven++;
@@ -322,7 +326,6 @@ static cl_int start(void) {
     }
     atomic_store(&runtime.started, true);
     atexit(at_exit);
-    pthread_atfork(NULL, NULL, in_child);
     pthread_mutex_lock(&pause_state.lock);
     pthread_cond_signal(&pause_state.idle);
     pthread_mutex_unlock(&pause_state.lock);
@@ -332,7 +335,7 @@ static cl_int start(void) {
 cl_int tutti_runtime_start(void) {
     if (tutti_runtime_usable())
         return CL_SUCCESS;
-    if (atomic_load(&runtime.forked) || atomic_load(&runtime.exiting))
+    if (tutti_devices_forked() || atomic_load(&runtime.exiting))
         return CL_DEVICE_NOT_AVAILABLE;
     pthread_mutex_lock(&runtime.lock);
     if (!runtime.tried) {

@@ -384,9 +384,10 @@ struct tutti_command *tutti_transfer_native(const struct tutti_native *native) {
     transfer->command.destroy = destroy_native;
     transfer->command.alone = true;
     transfer->native.function = native->function;
-    transfer->native.arguments = malloc(native->argument_bytes ? native->argument_bytes : 1);
+    if (native->argument_bytes)
+        transfer->native.arguments = malloc(native->argument_bytes);
     transfer->native.places = calloc(native->mem_count + 1, sizeof(*transfer->native.places));
-    if (!transfer->native.arguments || !transfer->native.places ||
+    if ((native->argument_bytes && !transfer->native.arguments) || !transfer->native.places ||
         !take_mems(transfer, native->mem_count, native->mems)) {
         destroy_native(&transfer->command);
         return NULL;

@@ -41,9 +41,13 @@ struct tutti_real_device {
         cl_command_queue uploads;   /* in order, with profiling; any thread */
         cl_command_queue downloads; /* the same: both directions of the link at once */
         /*
-         * PoCL's basic devices execute in the thread that enqueues and deadlock when a user event
-         * that one of their commands waits for is completed: their commands are waited for at once.
+         * A driver whose buffers over our host memory (CL_MEM_USE_HOST_PTR) are that memory: bytes
+         * are moved by memcpy, without the driver. So it is with PoCL on the CPU, where it is also
+         * needed: a basic device executes whatever is ready in whichever thread enqueues, and two
+         * such threads can lock each other out for ever.
          */
+        bool shares_host;
+        /* A basic device, or Oclgrind: commands are waited for at once, in the worker's thread. */
         bool synchronous;
     } place;
 };
@@ -58,6 +62,12 @@ struct tutti_device_list {
  * directory is read, each other ICD opened and asked. Thread-safe. Never NULL; count may be 0.
  */
 const struct tutti_device_list *tutti_devices(void);
+
+/*
+ * Was this process forked from one that had found the devices? Then the drivers' threads, and
+ * StarPU's, stayed behind: queries still answer, but nothing can run.
+ */
+bool tutti_devices_forked(void);
 
 /* The one platform; always there. */
 cl_platform_id tutti_platform(void);

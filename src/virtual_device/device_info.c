@@ -161,7 +161,10 @@ static void append(char *text, size_t size, const char *more) {
     snprintf(text + used, size - used, "%s", more);
 }
 
-/* "Tutti (2 × A, B)" */
+/* Programs often give a name 64 bytes, its end included. */
+#define LONGEST_NAME 63
+
+/* "Tutti (2 x A, B)"; where that is too long the lead's name, cut, and how many join it. */
 static void merge_name(const struct tutti_device_list *list) {
     append(merged.name, sizeof(merged.name), "Tutti (");
     for (unsigned d = 0; d < list->count; d++) {
@@ -183,6 +186,14 @@ static void merge_name(const struct tutti_device_list *list) {
         append(merged.name, sizeof(merged.name) - 2, one);
     }
     append(merged.name, sizeof(merged.name), ")");
+    if (strlen(merged.name) <= LONGEST_NAME)
+        return;
+    char more[32] = "...)";
+    if (list->count > 1)
+        snprintf(more, sizeof(more), "... + %u more)", list->count - 1);
+    snprintf(merged.name, sizeof(merged.name), "Tutti (%.*s%s",
+             LONGEST_NAME - (int)strlen("Tutti (") - (int)strlen(more), list->device[0]->name,
+             more);
 }
 
 static void merge(void) {

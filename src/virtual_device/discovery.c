@@ -16,6 +16,12 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 /* A driver that asks its own loader for devices while we ask it comes back to us. */
 static _Thread_local bool discovering;
 
+static atomic_bool forked;
+
+static void in_child(void) { atomic_store(&forked, true); }
+
+bool tutti_devices_forked(void) { return atomic_load(&forked); }
+
 static cl_int ask(const struct tutti_real_device *device, cl_device_info what, size_t size,
                   void *value) {
     return device->dispatch->clGetDeviceInfo(device->id, what, size, value, NULL);
@@ -146,6 +152,7 @@ static void found_platform(cl_platform_id platform, const cl_icd_dispatch *dispa
 static void discover(void) {
     struct tutti_candidates candidates = {0};
     discovering = true;
+    pthread_atfork(NULL, NULL, in_child);
     tutti_vendors_visit(found_platform, &candidates);
     tutti_candidates_sort(&candidates);
     for (unsigned i = 0; i < candidates.count; i++)

@@ -27,13 +27,16 @@ struct tutti_argument_info {
     char *name;
 };
 
-/* One argument as it was set. */
+/*
+ * One argument as it was set. A copy for a launch retains its objects; a kernel keeps a sampler, but
+ * of a memory object only the bytes.
+ */
 struct tutti_argument {
     bool set;
     size_t size;        /* as given to clSetKernelArg */
     void *value;        /* owned copy of the bytes; NULL for local memory */
-    cl_mem mem;         /* BUFFER, IMAGE: retained (tutti_object_retain), may be NULL */
-    cl_sampler sampler; /* SAMPLER: retained */
+    cl_mem mem;         /* BUFFER, IMAGE: may be NULL */
+    cl_sampler sampler; /* SAMPLER */
 };
 
 /* A set of arguments, copied at enqueue (clEnqueueNDRangeKernel takes the values of that time). */
@@ -61,7 +64,8 @@ struct _cl_kernel {
 
 /*
  * Copies the arguments; mem objects and samplers are retained by the copy.
- * Returns CL_INVALID_KERNEL_ARGS when one is not set, CL_OUT_OF_HOST_MEMORY.
+ * Returns CL_INVALID_KERNEL_ARGS when one is not set, CL_INVALID_MEM_OBJECT when one was released since,
+ * CL_OUT_OF_HOST_MEMORY.
  */
 cl_int tutti_kernel_copy_arguments(cl_kernel kernel, struct tutti_arguments **copy);
 void tutti_arguments_free(struct tutti_arguments *arguments);

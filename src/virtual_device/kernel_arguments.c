@@ -21,22 +21,28 @@ struct tutti_arguments *tutti_kernel_arguments_new(unsigned count) {
     return arguments;
 }
 
-static void release_objects(const struct tutti_argument *argument) {
-    tutti_object_release(argument->mem);
+/*
+ * A kernel does not keep the memory objects that are its arguments (OpenCL 1.2, 5.7.2,
+ * clSetKernelArg); it keeps their bytes, to tell whether they are still alive.
+ */
+static void forget_objects(const struct tutti_argument *argument) {
+    tutti_object_free(argument->mem);
     tutti_object_release(argument->sampler);
 }
 
 void tutti_kernel_arguments_destroy(struct tutti_arguments *arguments) {
     for (unsigned i = 0; arguments && i < arguments->count; i++) {
-        release_objects(&arguments->argument[i]);
+        forget_objects(&arguments->argument[i]);
         free(arguments->argument[i].value);
     }
     free(arguments);
 }
 
 void tutti_arguments_free(struct tutti_arguments *arguments) {
-    for (unsigned i = 0; arguments && i < arguments->count; i++)
-        release_objects(&arguments->argument[i]);
+    for (unsigned i = 0; arguments && i < arguments->count; i++) {
+        tutti_object_release(arguments->argument[i].mem);
+        tutti_object_release(arguments->argument[i].sampler);
+    }
     free(arguments);
 }
 
@@ -47,6 +53,8 @@ static cl_int copy_arguments(const struct tutti_arguments *from, struct tutti_ar
     for (unsigned i = 0; i < from->count; i++) {
         if (!from->argument[i].set)
             return CL_INVALID_KERNEL_ARGS;
+        if (from->argument[i].mem && !TUTTI_IS_MEM(from->argument[i].mem))
+            return CL_INVALID_MEM_OBJECT;
         if (from->argument[i].value)
             size += aligned(from->argument[i].size);
     }
@@ -200,7 +208,7 @@ cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, c
             error = CL_OUT_OF_HOST_MEMORY;
     }
     if (error == CL_SUCCESS) {
-        tutti_object_retain(argument.mem);
+        tutti_object_retain_bytes(argument.mem);
         tutti_object_retain(argument.sampler);
         *own = argument;
     }
@@ -208,7 +216,7 @@ cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, c
     if (error == CL_SUCCESS) {
         if (old.value != argument.value)
             free(old.value);
-        release_objects(&old);
+        forget_objects(&old);
     }
     return error;
 }
@@ -233,7 +241,7 @@ static cl_int clone_argument(cl_kernel clone, cl_uint index, const struct tutti_
     if (error == CL_SUCCESS) {
         *to = *from;
         to->value = value;
-        tutti_object_retain(to->mem);
+        tutti_object_retain_bytes(to->mem);
         tutti_object_retain(to->sampler);
     }
     return error;

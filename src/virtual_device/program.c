@@ -16,12 +16,6 @@ const struct tutti_real_device *tutti_program_lead(void) {
     return NULL;
 }
 
-void tutti_program_user_retain(cl_program program) {
-    /* The program's references count as one of ours, given back with the last of them. */
-    if (atomic_fetch_add(&program->object.user_refs, 1) == 0)
-        tutti_object_retain(program);
-}
-
 static void destroy(void *object) {
     cl_program program = object;
     const struct tutti_device_list *devices = tutti_devices();

@@ -66,9 +66,6 @@ static inline bool tutti_program_is_valid(cl_program program) {
            atomic_load_explicit(&program->object.type, memory_order_relaxed) == TUTTI_PROGRAM;
 }
 
-/* clRetainProgram, of a released program too whose kernels keep it. */
-void tutti_program_user_retain(cl_program program);
-
 /* Does StarPU drive the device? Only then it has programs. */
 static inline bool tutti_device_is_driven(const struct tutti_real_device *device) {
     return device->place.devid >= 0 && device->place.context;
