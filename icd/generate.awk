@@ -15,7 +15,7 @@ BEGIN {
 /^#/ || NF == 0 { next }
 { slots++ }
 what == "prototypes" && $2 == "function" {
-    print "extern __typeof__(*(cl_api_" $1 ")0) tutti_" $1 ";"
+    print "extern __typeof__(*((cl_icd_dispatch *)0)->" $1 ") tutti_" $1 ";"
 }
 what == "table" && $2 == "function" { print "    ." $1 " = tutti_" $1 "," }
 what == "table" && $2 == "windows" {
