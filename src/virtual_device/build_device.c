@@ -127,7 +127,8 @@ static cl_int call_informed(const struct tutti_build_job *job,
     snprintf(options, size, "%s %s", argument_option, given);
     cl_int error = call(job, device, real, options, headers);
     free(options);
-    return is_options_error(error) ? call(job, device, real, job->options, headers) : error;
+    /* The option itself may be what fails: NVIDIA's compiler refuses some sources with it only. */
+    return error == CL_SUCCESS ? error : call(job, device, real, job->options, headers);
 }
 
 static cl_int compile(struct tutti_build_job *job, const struct tutti_real_device *device,
