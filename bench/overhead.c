@@ -26,31 +26,27 @@ struct target {
     cl_mem buffer[BUFFERS];
 };
 
-static void check(cl_int error, const char *what)
-{
+static void check(cl_int error, const char *what) {
     if (error == CL_SUCCESS)
         return;
     fprintf(stderr, "%s: error %d\n", what, error);
     exit(1);
 }
 
-static double now(void)
-{
+static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-static void launch(struct target *t, int i)
-{
+static void launch(struct target *t, int i) {
     size_t items = 64;
     check(clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &t->buffer[i]), "clSetKernelArg");
     check(clEnqueueNDRangeKernel(t->queue, t->kernel, 1, NULL, &items, &items, 0, NULL, NULL),
           "clEnqueueNDRangeKernel");
 }
 
-static double burst(struct target *t, int buffers)
-{
+static double burst(struct target *t, int buffers) {
     double start = now();
     for (int i = 0; i < BURST; i++)
         launch(t, i % buffers);
@@ -62,8 +58,7 @@ static double chained(struct target *t) { return burst(t, 1); }
 
 static double independent(struct target *t) { return burst(t, BUFFERS); }
 
-static double finish(struct target *t)
-{
+static double finish(struct target *t) {
     double start = now();
     for (int i = 0; i < SINGLE; i++) {
         launch(t, 0);
@@ -72,8 +67,7 @@ static double finish(struct target *t)
     return (now() - start) / SINGLE;
 }
 
-static double write4(struct target *t)
-{
+static double write4(struct target *t) {
     cl_int value = 1;
     double start = now();
     for (int i = 0; i < SINGLE; i++)
@@ -83,8 +77,7 @@ static double write4(struct target *t)
     return (now() - start) / SINGLE;
 }
 
-static double read4(struct target *t)
-{
+static double read4(struct target *t) {
     cl_int value;
     double start = now();
     for (int i = 0; i < SINGLE; i++)
@@ -104,11 +97,10 @@ static const struct {
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static void open_target(struct target *t, cl_platform_id platform, cl_device_id device)
-{
-    static const char *source = "__kernel void touch(__global int *a) { if (a[0] == 12345) a[1] = 0; }";
+static void open_target(struct target *t, cl_device_id device) {
+    static const char *source =
+        "__kernel void touch(__global int *a) { if (a[0] == 12345) a[1] = 0; }";
     cl_int error;
-    (void)platform;
     t->context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
     check(error, "clCreateContext");
     t->queue = clCreateCommandQueue(t->context, device, 0, &error);
@@ -124,14 +116,12 @@ static void open_target(struct target *t, cl_platform_id platform, cl_device_id 
     }
 }
 
-static int ascending(const void *a, const void *b)
-{
+static int ascending(const void *a, const void *b) {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-static int wanted(const char *name, int argc, char **argv)
-{
+static int wanted(const char *name, int argc, char **argv) {
     int named = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--repeat") == 0) {
@@ -145,8 +135,7 @@ static int wanted(const char *name, int argc, char **argv)
     return !named;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char **argv) {
     static struct target target[MOST];
     cl_platform_id platforms[MOST];
     cl_uint count = 0;
@@ -164,7 +153,7 @@ int main(int argc, char **argv)
             clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
             continue;
         memcpy(target[targets].name, name, sizeof(name));
-        open_target(&target[targets++], platforms[p], device);
+        open_target(&target[targets++], device);
     }
     double *times = calloc(ROWS * MOST * (size_t)repeat, sizeof(*times));
     if (!times || targets == 0) {

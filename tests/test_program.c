@@ -330,14 +330,17 @@ START_TEST(binary_wrong) {
 END_TEST
 
 START_TEST(binary_cut_short) {
-    cl_program program = make_program(common_source), again;
-    size_t size = get_info(size_t, clGetProgramInfo, program, CL_PROGRAM_BINARY_SIZES);
-    unsigned char *binary = malloc(size);
-    const unsigned char *constant = binary;
+    cl_program program, again;
+    unsigned char *binary;
+    const unsigned char *constant;
     cl_int status;
+    size_t size;
 
     skip_on(POCL, "PoCL 3.1 reads past the end of a binary");
     skip_on(OCLGRIND, "Oclgrind passes any binary to LLVM, which aborts");
+    program = make_program(common_source);
+    size = get_info(size_t, clGetProgramInfo, program, CL_PROGRAM_BINARY_SIZES);
+    constant = binary = malloc(size);
     ck_ok(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary, NULL));
     for (size_t part = 1; part < size; part += 1 + size / 97) {
         again = clCreateProgramWithBinary(context, 1, &device, &part, &constant, &status, &error);

@@ -136,9 +136,9 @@ static bool enter_graph(struct tutti_command *command, struct tutti_wait_list li
     }
     enter_queue(queue, event);
     bool fence = command->fence || (command->alone && tutti_queue_in_order(queue));
-    if (fence || (queue->fence && queue->fence->published)) {
+    if (fence) {
         *old_fence = queue->fence;
-        queue->fence = fence ? tutti_object_retain(event) : NULL;
+        queue->fence = tutti_object_retain(event);
     }
     if (!complete)
         event->failed = true;

@@ -155,6 +155,10 @@ static void publish(cl_event event, struct garbage *garbage) {
         return;
     if (event->reached < 0 && event->reached != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         event->queue->error = event->reached;
+    if (event->queue->fence == event) { /* else the queue and its event would keep each other */
+        event->queue->fence = NULL;
+        tutti_object_release(event); /* not the last reference: the queue's list has one */
+    }
     leave_queue(event);
     event->next = garbage->events;
     garbage->events = event;

@@ -16,7 +16,7 @@
 struct tutti_model {
     struct tutti_model *next;
     struct tutti_model_key key;
-    _Atomic double time[TUTTI_MAX_DEVICES]; /* µs; 0: not measured */
+    _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind_of; 0: not measured */
 };
 
 static struct {
@@ -46,10 +46,19 @@ static double rate(const struct tutti_real_device *device) {
     return units * clock * (device->type & CL_DEVICE_TYPE_GPU ? LANES_GPU : LANES_CPU);
 }
 
+/* Devices of one kind share what is learnt: the first of them stands for all. */
+static unsigned kind_of(const struct tutti_real_device *device) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned d = 0;
+    while (d < device->index && list->device[d]->identity != device->identity)
+        d++;
+    return d;
+}
+
 double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device) {
     if (!model)
         return LEAST_MICROSECONDS;
-    double time = atomic_load_explicit(&model->time[device->index], memory_order_relaxed);
+    double time = atomic_load_explicit(&model->time[kind_of(device)], memory_order_relaxed);
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count && time == 0; d++) {
         double other = atomic_load_explicit(&model->time[d], memory_order_relaxed);
@@ -65,9 +74,12 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
                        double time) {
     if (!model)
         return;
-    /* Each device has one worker and so one writer. */
-    double before = atomic_load_explicit(&model->time[device->index], memory_order_relaxed);
-    double after = before > 0 ? before + WEIGHT * (time - before) : time;
-    atomic_store_explicit(&model->time[device->index], after > 0 ? after : LEAST_MICROSECONDS / 10,
-                          memory_order_relaxed);
+    if (time <= 0)
+        time = LEAST_MICROSECONDS / 10; /* 0 means "not measured" */
+    _Atomic double *learnt = &model->time[kind_of(device)];
+    double before = atomic_load_explicit(learnt, memory_order_relaxed), after;
+    do {
+        after = before > 0 ? before + WEIGHT * (time - before) : time;
+    } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,
+                                                    memory_order_relaxed));
 }

@@ -95,10 +95,9 @@ bool tutti_candidates_add(struct tutti_candidates *candidates, struct tutti_real
     return true;
 }
 
+/* Oclgrind says that it is of every type, and runs on the CPU. */
 static int rank(const struct tutti_real_device *device) {
-    return device->type & CL_DEVICE_TYPE_GPU           ? 0
-           : device->type & CL_DEVICE_TYPE_ACCELERATOR ? 1
-                                                       : 2;
+    return device->type & CL_DEVICE_TYPE_CPU ? 2 : device->type & CL_DEVICE_TYPE_GPU ? 0 : 1;
 }
 
 static bool before(const struct tutti_real_device *a, const struct tutti_real_device *b) {
