@@ -24,12 +24,9 @@ static cl_int check_global(struct tutti_range *range, const size_t *offset, cons
 }
 
 static cl_int check_local(struct tutti_range *range, const struct tutti_real_device *lead,
-                          cl_kernel real, const size_t *local) {
-    size_t most = 0, required[3] = {0, 0, 0}, items = 1;
-    lead->dispatch->clGetKernelWorkGroupInfo(real, lead->id, CL_KERNEL_WORK_GROUP_SIZE,
-                                             sizeof(most), &most, NULL);
-    lead->dispatch->clGetKernelWorkGroupInfo(real, lead->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-                                             sizeof(required), required, NULL);
+                          cl_kernel kernel, const size_t *local) {
+    size_t most = kernel->work_group[lead->index].most, items = 1;
+    const size_t *required = kernel->work_group[lead->index].required;
     /* A size that the source requires needs not be given again (OpenCL 3.0; an error in 1.2). */
     if (!local && required[0])
         local = required;
@@ -73,7 +70,7 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
     error = work_dim < 1 || work_dim > 3 ? CL_INVALID_WORK_DIMENSION
                                          : check_global(&range, offset, global);
     if (error == CL_SUCCESS)
-        error = check_local(&range, lead, kernel->real[lead->index], local);
+        error = check_local(&range, lead, kernel, local);
     if (error == CL_SUCCESS)
         error = tutti_wait_list_check(queue->context, list);
     for (unsigned i = 0; error == CL_SUCCESS && i < arguments->count; i++)

@@ -140,13 +140,9 @@ static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
         items *= range->local[d];
     for (unsigned i = 0; i < list->count; i++) {
         const struct tutti_real_device *device = list->device[i];
-        size_t most = 0;
         if (!(devices & 1u << i))
             continue;
-        bool allowed = device->dispatch->clGetKernelWorkGroupInfo(
-                           kernel->real[i], device->id, CL_KERNEL_WORK_GROUP_SIZE, sizeof(most),
-                           &most, NULL) == CL_SUCCESS &&
-                       items <= most;
+        bool allowed = items <= kernel->work_group[i].most;
         for (cl_uint d = 0; d < range->dimensions; d++)
             allowed = allowed && range->local[d] <= device->max_work_item_sizes[d];
         if (!allowed)

@@ -116,6 +116,21 @@ static cl_int create_real(cl_program program, const char *name, cl_kernel *real,
     return CL_SUCCESS;
 }
 
+static void ask_work_groups(cl_kernel kernel) {
+    const struct tutti_device_list *devices = tutti_devices();
+    for (unsigned d = 0; d < devices->count; d++) {
+        const struct tutti_real_device *device = devices->device[d];
+        if (!kernel->real[d])
+            continue;
+        device->dispatch->clGetKernelWorkGroupInfo(
+            kernel->real[d], device->id, CL_KERNEL_WORK_GROUP_SIZE,
+            sizeof(kernel->work_group[d].most), &kernel->work_group[d].most, NULL);
+        device->dispatch->clGetKernelWorkGroupInfo(
+            kernel->real[d], device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+            sizeof(kernel->work_group[d].required), kernel->work_group[d].required, NULL);
+    }
+}
+
 cl_kernel tutti_kernel_create(cl_program program, const char *name, cl_int *error) {
     struct kernel *own = calloc(1, sizeof(*own));
     const struct tutti_signature *signature = NULL;
@@ -134,6 +149,7 @@ cl_kernel tutti_kernel_create(cl_program program, const char *name, cl_int *erro
         kernel->arguments = tutti_kernel_arguments_new(count);
         if (!kernel->name || !kernel->arguments || (count && !kernel->info))
             *error = CL_OUT_OF_HOST_MEMORY;
+        ask_work_groups(kernel);
     }
     pthread_mutex_init(&kernel->lock, NULL);
     kernel->program = tutti_object_retain(program);

@@ -28,8 +28,8 @@ struct tutti_argument_info {
 };
 
 /*
- * One argument as it was set. A copy for a launch retains its objects; a kernel keeps a sampler, but
- * of a memory object only the bytes.
+ * One argument as it was set. A copy for a launch retains its objects; a kernel keeps a sampler,
+ * but of a memory object only the bytes.
  */
 struct tutti_argument {
     bool set;
@@ -60,12 +60,16 @@ struct _cl_kernel {
      * them and they are launched by the one StarPU worker of that device only.
      */
     cl_kernel real[TUTTI_MAX_DEVICES];
+    /* Their CL_KERNEL_WORK_GROUP_SIZE and COMPILE_WORK_GROUP_SIZE: each launch needs them. */
+    struct {
+        size_t most, required[3];
+    } work_group[TUTTI_MAX_DEVICES];
 };
 
 /*
  * Copies the arguments; mem objects and samplers are retained by the copy.
- * Returns CL_INVALID_KERNEL_ARGS when one is not set, CL_INVALID_MEM_OBJECT when one was released since,
- * CL_OUT_OF_HOST_MEMORY.
+ * Returns CL_INVALID_KERNEL_ARGS when one is not set, CL_INVALID_MEM_OBJECT when one was released
+ * since, CL_OUT_OF_HOST_MEMORY.
  */
 cl_int tutti_kernel_copy_arguments(cl_kernel kernel, struct tutti_arguments **copy);
 void tutti_arguments_free(struct tutti_arguments *arguments);
