@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: TUTTI_DEVICES and TUTTI_DEVICE_TYPE choose and order the real devices. Each setting
+ * is tried in a process of its own, as it is read once; it prints how many real devices joined.
+ */
+#include "support.h"
+
+#include <CL/cl_ext.h>
+#include <stdio.h>
+#include <unistd.h>
+
+typedef cl_int(CL_API_CALL *task_counts)(cl_device_id, cl_uint, cl_ulong *, char (*)[64],
+                                         cl_uint *);
+
+/* The child: prints the number of real devices, 0 where there is no device. */
+static int print_count(void) {
+    cl_platform_id platforms[16];
+    cl_device_id found;
+    cl_uint count = 0, joined = 0;
+    char name[128];
+    task_counts ask;
+    void *address;
+
+    clGetPlatformIDs(16, platforms, &count);
+    for (cl_uint i = 0; i < count; i++) {
+        clGetPlatformInfo(platforms[i], CL_PLATFORM_NAME, sizeof(name), name, NULL);
+        if (strcmp(name, "Tutti"))
+            continue;
+        address =
+            clGetExtensionFunctionAddressForPlatform(platforms[i], "clGetDeviceTaskCountsTUTTI");
+        if (!address)
+            return 1;
+        memcpy(&ask, &address, sizeof(address));
+        if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, &found, NULL) == CL_SUCCESS)
+            ask(found, 0, NULL, NULL, &joined);
+        printf("joined %u\n", joined);
+        return 0;
+    }
+    return 1;
+}
+
+/* How many of the three devices that PoCL is told to make join with these settings? */
+static int joined(const char *settings) {
+    char command[512], line[128];
+    int count = -1;
+    FILE *pipe;
+
+    snprintf(command, sizeof(command),
+             "POCL_DEVICES='basic basic pthread' %s /proc/%ld/exe --count", settings,
+             (long)getpid());
+    pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    while (fgets(line, sizeof(line), pipe))
+        sscanf(line, "joined %d", &count);
+    pclose(pipe);
+    return count;
+}
+
+START_TEST(all_by_default) {
+    ck_assert_int_eq(joined(""), 3);
+    ck_assert_int_eq(joined("TUTTI_DEVICES="), 3);
+    ck_assert_int_eq(joined("TUTTI_DEVICE_TYPE=all"), 3);
+}
+END_TEST
+
+START_TEST(by_index) {
+    ck_assert_int_eq(joined("TUTTI_DEVICES=0"), 1);
+    ck_assert_int_eq(joined("TUTTI_DEVICES=2,0"), 2);
+    ck_assert_int_eq(joined("TUTTI_DEVICES=0,0"), 1);
+    ck_assert_int_eq(joined("TUTTI_DEVICES=7"), 0);
+}
+END_TEST
+
+START_TEST(by_name) {
+    ck_assert_int_eq(joined("TUTTI_DEVICES=BASIC"), 2);
+    ck_assert_int_eq(joined("TUTTI_DEVICES=pthread"), 1);
+    ck_assert_int_eq(joined("TUTTI_DEVICES='portable computing'"), 3);
+    ck_assert_int_eq(joined("TUTTI_DEVICES=nothing-like-it"), 0);
+}
+END_TEST
+
+START_TEST(by_type) {
+    ck_assert_int_eq(joined("TUTTI_DEVICES=cpu"), 3);
+    ck_assert_int_eq(joined("TUTTI_DEVICES=gpu"), 0);
+    ck_assert_int_eq(joined("TUTTI_DEVICE_TYPE=cpu"), 3);
+    ck_assert_int_eq(joined("TUTTI_DEVICE_TYPE=gpu"), 0);
+}
+END_TEST
+
+START_TEST(all_but) {
+    ck_assert_int_eq(joined("TUTTI_DEVICES=-basic"), 1);
+    ck_assert_int_eq(joined("TUTTI_DEVICES='cpu, !pthread'"), 2);
+    ck_assert_int_eq(joined("TUTTI_DEVICES=-cpu"), 0);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {all_by_default, by_index, by_name, by_type, all_but};
+
+    if (argc == 2 && !strcmp(argv[1], "--count"))
+        return print_count();
+    return test_main_bare(argc, argv, tests, COUNT(tests));
+}
