@@ -21,6 +21,7 @@ libtutti_la_SOURCES += \
 	src/api/unsupported.c \
 	src/memory/access.c src/memory/access.h \
 	src/memory/acquisition.c src/memory/acquisition.h \
+	src/memory/block.c src/memory/block.h \
 	src/memory/coherence.c src/memory/coherence.h \
 	src/memory/interface.c \
 	src/memory/mem.c src/memory/mem.h \

@@ -16,6 +16,18 @@ static size_t resident(void) {
     return pages * (size_t)sysconf(_SC_PAGESIZE);
 }
 
+/* AddressSanitizer keeps freed memory for a while: there a step is repeated, but not measured. */
+#if defined(__SANITIZE_ADDRESS__)
+#define MEMORY_IS_MEASURED false
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define MEMORY_IS_MEASURED false
+#endif
+#endif
+#ifndef MEMORY_IS_MEASURED
+#define MEMORY_IS_MEASURED true
+#endif
+
 /* Runs the step many times, the first quarter to warm up, and checks that memory has stayed. */
 static void check_flat(void (*step)(void), size_t count, size_t allowed) {
     size_t start, grown;
@@ -28,8 +40,9 @@ static void check_flat(void (*step)(void), size_t count, size_t allowed) {
         step();
     ck_ok(clFinish(queue));
     grown = resident() > start ? resident() - start : 0;
-    ck_assert_msg(grown <= allowed, "%zu rounds grew the process by %zu kB, %zu kB allowed",
-                  count - count / 4, grown >> 10, allowed >> 10);
+    ck_assert_msg(!MEMORY_IS_MEASURED || grown <= allowed,
+                  "%zu rounds grew the process by %zu kB, %zu kB allowed", count - count / 4,
+                  grown >> 10, allowed >> 10);
 }
 
 static cl_program program;

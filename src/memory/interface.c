@@ -7,6 +7,7 @@
 #include "memory/view.h"
 
 #include "log.h"
+#include "memory/block.h"
 #include "memory/traffic.h"
 #include "sched/runtime.h"
 
@@ -44,7 +45,7 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     cl_int error = CL_OUT_OF_HOST_MEMORY;
     cl_mem_flags flags = CL_MEM_READ_WRITE;
     if (device->place.shares_host) {
-        interface->bytes = tutti_view_allocate(interface->size);
+        interface->bytes = tutti_block_allocate(interface->size);
         flags |= CL_MEM_USE_HOST_PTR;
     }
     if (interface->bytes || !device->place.shares_host)
@@ -55,7 +56,7 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
         return (starpu_ssize_t)interface->size;
     }
     interface->mem = NULL;
-    free(interface->bytes);
+    tutti_block_free(interface->bytes, interface->size);
     interface->bytes = NULL;
     if (atomic_fetch_add(&refusals[node], 1) + 1 < REFUSALS) {
         starpu_memory_deallocate(node, interface->size);
@@ -73,7 +74,7 @@ static void deallocate(void *data_interface, unsigned node) {
     struct tutti_real_device *device = tutti_runtime_device_of_node(node);
     if (device && interface->mem)
         device->dispatch->clReleaseMemObject(interface->mem);
-    free(interface->bytes);
+    tutti_block_free(interface->bytes, interface->size);
     interface->mem = NULL;
     interface->bytes = NULL;
     starpu_memory_deallocate(node, interface->size);

@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/view.h"
 
+#include "memory/block.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-/* Enough for any OpenCL type (long16) and for direct transfers of whole pages. */
-#define SMALL_ALIGNMENT 128
-#define PAGE_ALIGNMENT 4096
-
-void *tutti_view_allocate(size_t size) {
-    void *bytes;
-    size_t alignment = size < PAGE_ALIGNMENT ? SMALL_ALIGNMENT : PAGE_ALIGNMENT;
-    return posix_memalign(&bytes, alignment, size) == 0 ? bytes : NULL;
-}
 
 bool tutti_view_init(struct tutti_view *view, size_t size, void *users) {
     memset(view, 0, sizeof(*view));
@@ -46,7 +37,7 @@ void tutti_view_destroy(struct tutti_view *view) {
         starpu_data_unregister_no_coherency(view->handle);
         tutti_runtime_idle();
         if (!view->home_is_users)
-            free(view->home);
+            tutti_block_free(view->home, view->size);
     }
     while (view->stale) {
         struct tutti_stale *stale = view->stale;
@@ -64,7 +55,7 @@ void tutti_view_destroy(struct tutti_view *view) {
 void *tutti_view_home(struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
     if (!view->home)
-        view->home = tutti_view_allocate(view->size);
+        view->home = tutti_block_allocate(view->size);
     void *home = view->home;
     pthread_mutex_unlock(&view->lock);
     return home;

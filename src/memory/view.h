@@ -72,9 +72,6 @@ bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size
  */
 void tutti_view_destroy(struct tutti_view *view);
 
-/* Host memory fit for a view; freed with free(). NULL when out of memory. */
-void *tutti_view_allocate(size_t size);
-
 /* The view's host memory, made now if need be; NULL when out of memory. */
 void *tutti_view_home(struct tutti_view *view);
 
