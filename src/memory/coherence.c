@@ -51,7 +51,6 @@ static bool submit_update(struct tutti_view *source, struct tutti_view *target, 
     tutti_acquisition_add(&update->acquisition, source, TUTTI_READS);
     tutti_acquisition_add(&update->acquisition, target, all ? TUTTI_OVERWRITES : TUTTI_WRITES);
     target->defined = true;
-    target->on_device = false;
     tutti_runtime_busy();
     tutti_acquisition_take(&update->acquisition);
     return true;

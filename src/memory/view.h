@@ -37,8 +37,7 @@ struct tutti_view {
     size_t origin, size;
 
     /* For the dispatching thread. */
-    bool defined;   /* something was written: before that, any content is right */
-    bool on_device; /* the last writer of the whole was a device */
+    bool defined; /* something was written: before that, any content is right */
     struct tutti_stale *stale;
 
     pthread_mutex_t lock; /* guards what follows */

@@ -143,25 +143,6 @@ static struct starpu_codelet codelet = {
     .name = "tutti",
 };
 
-/*
- * The task is ready and about to be scheduled: its data will not move any more, so the device
- * that has it can be named.
- */
-static void choose_nearest(void *argument) {
-    struct starpu_task *starpu_task = argument;
-    const struct tutti_device_task *task = starpu_task->cl_arg;
-    struct tutti_copies copies;
-    tutti_view_copies(task->use[0].view, &copies);
-    for (unsigned i = 0; i < copies.count; i++) {
-        const struct tutti_real_device *device = copies.on[i].device;
-        if (task->devices & 1u << device->index) {
-            starpu_task->execute_on_a_specific_worker = 1;
-            starpu_task->workerid = (unsigned)device->place.workerid;
-            return;
-        }
-    }
-}
-
 unsigned tutti_device_task_fitting(const struct tutti_device_task *task) {
     const struct tutti_device_list *list = tutti_devices();
     unsigned fitting = 0;
@@ -219,10 +200,6 @@ void tutti_device_task_submit(struct tutti_device_task *task) {
     if (task->prints) {
         handles[task->count] = context->console;
         modes[task->count] = STARPU_RW;
-    }
-    if (task->near_first) {
-        starpu_task->prologue_callback_func = choose_nearest;
-        starpu_task->prologue_callback_arg = starpu_task;
     }
     if (starpu_task_submit(starpu_task) != 0) {
         starpu_task_destroy(starpu_task);

@@ -18,8 +18,7 @@ struct tutti_device_task {
         struct tutti_view *view;
         enum starpu_data_access_mode mode;
     } * use;
-    bool prints;     /* keeps its order among all that print */
-    bool near_first; /* executes where the first view is, if a device has it */
+    bool prints; /* keeps its order among all that print */
 
     /*
      * Enqueues the real command on the device's `place.kernels`. `mem` holds one cl_mem for each

@@ -65,7 +65,6 @@ static void start(struct tutti_command *command) {
                 tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
                 return;
             }
-            view->on_device = true;
         }
         /* Nobody wrote it yet: there is nothing to bring, whatever the kernel does with it. */
         if (!view->defined) {

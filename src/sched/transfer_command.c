@@ -119,8 +119,6 @@ static bool prepare_write(struct transfer *transfer, int i) {
     if (!tutti_coherence_write(view, begin, end, linear))
         return false;
     bool whole = linear && begin == 0 && end == view->size;
-    if (whole)
-        view->on_device = false;
     view->defined = true;
     tutti_acquisition_add(&transfer->acquisition, view, whole ? TUTTI_OVERWRITES : TUTTI_WRITES);
     return true;
@@ -359,7 +357,6 @@ static bool prepare_native(struct transfer *transfer) {
         if (!tutti_coherence_write(view, 0, view->size, false))
             return false;
         view->defined = true;
-        view->on_device = false;
         tutti_acquisition_add(&transfer->acquisition, view, TUTTI_HOME_WRITES);
     }
     return true;
