@@ -9,20 +9,25 @@ libtutti_la_SOURCES += \
 	src/api/context.c \
 	src/api/device.c \
 	src/api/enqueue_buffer.c \
+	src/api/enqueue_image.c \
 	src/api/enqueue_kernel.c \
 	src/api/enqueue_map.c \
 	src/api/event.c \
+	src/api/image.c \
 	src/api/kernel.c \
 	src/api/kernel_info.c \
 	src/api/platform.c \
 	src/api/program.c \
 	src/api/program_build.c \
 	src/api/queue.c \
+	src/api/sampler.c \
 	src/api/unsupported.c \
 	src/memory/access.c src/memory/access.h \
 	src/memory/acquisition.c src/memory/acquisition.h \
 	src/memory/block.c src/memory/block.h \
 	src/memory/coherence.c src/memory/coherence.h \
+	src/memory/color.c src/memory/color.h \
+	src/memory/image.c src/memory/image.h \
 	src/memory/interface.c \
 	src/memory/mem.c src/memory/mem.h \
 	src/memory/region.c src/memory/region.h \
@@ -48,11 +53,13 @@ libtutti_la_SOURCES += \
 	src/virtual_device/device_info.c src/virtual_device/device_info.h \
 	src/virtual_device/discovery.c \
 	src/virtual_device/driver.c src/virtual_device/driver.h \
+	src/virtual_device/image.c src/virtual_device/image.h \
 	src/virtual_device/include.c src/virtual_device/include.h \
 	src/virtual_device/kernel.c src/virtual_device/kernel.h \
 	src/virtual_device/kernel_arguments.c src/virtual_device/kernel_create.h \
 	src/virtual_device/program.c src/virtual_device/program.h \
 	src/virtual_device/program_info.c \
+	src/virtual_device/sampler.c src/virtual_device/sampler.h \
 	src/virtual_device/selection.c src/virtual_device/selection.h \
 	src/virtual_device/signature.c \
 	src/virtual_device/source.c src/virtual_device/source.h \

@@ -1,34 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Buffer objects and what all memory objects share: OpenCL 1.2, sections 5.2.1 and 5.4. */
+#include "api/check.h"
 #include "entry_points.h"
-#include "memory/mem.h"
 #include "sched/runtime.h"
 #include "virtual_device/device.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define ACCESS_FLAGS (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY | CL_MEM_READ_ONLY)
-#define HOST_PTR_FLAGS (CL_MEM_USE_HOST_PTR | CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR)
-#define HOST_ACCESS_FLAGS (CL_MEM_HOST_WRITE_ONLY | CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_NO_ACCESS)
-
-static bool at_most_one(cl_mem_flags flags) { return (flags & (flags - 1)) == 0; }
-
-static cl_int check_flags(cl_mem_flags flags) {
-    if (flags & ~(cl_mem_flags)(ACCESS_FLAGS | HOST_PTR_FLAGS | HOST_ACCESS_FLAGS))
-        return CL_INVALID_VALUE;
-    if (!at_most_one(flags & ACCESS_FLAGS) || !at_most_one(flags & HOST_ACCESS_FLAGS))
-        return CL_INVALID_VALUE;
-    if (flags & CL_MEM_USE_HOST_PTR && flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR))
-        return CL_INVALID_VALUE;
-    return CL_SUCCESS;
-}
-
 static cl_int check_buffer(cl_context context, cl_mem_flags flags, size_t size,
                            const void *host_ptr) {
     if (!TUTTI_IS_CONTEXT(context))
         return CL_INVALID_CONTEXT;
-    cl_int error = check_flags(flags);
+    cl_int error = tutti_check_mem_flags(flags);
     if (error != CL_SUCCESS)
         return error;
     if (size == 0 || size > tutti_device_limits()->max_mem_alloc_size)
@@ -43,7 +27,7 @@ static cl_mem create_buffer(cl_context context, const cl_mem_properties *propert
     cl_mem mem = NULL;
     cl_int error = check_buffer(context, flags, size, host_ptr);
     if (error == CL_SUCCESS) {
-        if (!(flags & ACCESS_FLAGS))
+        if (!(flags & TUTTI_ACCESS_FLAGS))
             flags |= CL_MEM_READ_WRITE;
         cl_mem_properties *copy = NULL;
         if (count && (copy = malloc(count * sizeof(*copy))))
@@ -78,19 +62,6 @@ CL_API_ENTRY cl_mem CL_API_CALL tutti_clCreateBufferWithProperties(
                          errcode_ret);
 }
 
-/* Complete flags of a sub-buffer: what it doesn't say it takes from its buffer. 0: conflict. */
-static cl_mem_flags inherit(cl_mem_flags parent, cl_mem_flags flags) {
-    cl_mem_flags access = flags & ACCESS_FLAGS, host = flags & HOST_ACCESS_FLAGS;
-    if ((parent & CL_MEM_WRITE_ONLY && access & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)) ||
-        (parent & CL_MEM_READ_ONLY && access & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)) ||
-        (parent & CL_MEM_HOST_WRITE_ONLY && host & CL_MEM_HOST_READ_ONLY) ||
-        (parent & CL_MEM_HOST_READ_ONLY && host & CL_MEM_HOST_WRITE_ONLY) ||
-        (parent & CL_MEM_HOST_NO_ACCESS && host & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)))
-        return 0;
-    return (access ? access : parent & ACCESS_FLAGS) | (host ? host : parent & HOST_ACCESS_FLAGS) |
-           (parent & HOST_PTR_FLAGS);
-}
-
 CL_API_ENTRY cl_mem CL_API_CALL tutti_clCreateSubBuffer(cl_mem buffer, cl_mem_flags flags,
                                                         cl_buffer_create_type buffer_create_type,
                                                         const void *buffer_create_info,
@@ -100,8 +71,8 @@ CL_API_ENTRY cl_mem CL_API_CALL tutti_clCreateSubBuffer(cl_mem buffer, cl_mem_fl
     cl_int error = CL_SUCCESS;
     if (!TUTTI_IS_MEM(buffer) || tutti_mem_is_image(buffer) || buffer->parent)
         error = CL_INVALID_MEM_OBJECT;
-    else if (check_flags(flags) != CL_SUCCESS || flags & HOST_PTR_FLAGS ||
-             !inherit(buffer->flags, flags) || !region ||
+    else if (tutti_check_mem_flags(flags) != CL_SUCCESS || flags & TUTTI_HOST_PTR_FLAGS ||
+             !tutti_inherit_mem_flags(buffer->flags, flags) || !region ||
              buffer_create_type != CL_BUFFER_CREATE_TYPE_REGION)
         error = CL_INVALID_VALUE;
     else if (region->size == 0)
@@ -113,8 +84,8 @@ CL_API_ENTRY cl_mem CL_API_CALL tutti_clCreateSubBuffer(cl_mem buffer, cl_mem_fl
     else if (!tutti_runtime_usable())
         error = CL_OUT_OF_RESOURCES;
     else
-        mem = tutti_mem_create_part(buffer, inherit(buffer->flags, flags), region->origin,
-                                    region->size, &error);
+        mem = tutti_mem_create_part(buffer, tutti_inherit_mem_flags(buffer->flags, flags),
+                                    region->origin, region->size, &error);
     if (errcode_ret)
         *errcode_ret = error;
     return mem;

@@ -1,6 +1,31 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/check.h"
 
+static bool at_most_one(cl_mem_flags flags) { return (flags & (flags - 1)) == 0; }
+
+cl_int tutti_check_mem_flags(cl_mem_flags flags) {
+    const cl_mem_flags known = TUTTI_ACCESS_FLAGS | TUTTI_HOST_PTR_FLAGS | TUTTI_HOST_ACCESS_FLAGS;
+    if (flags & ~known)
+        return CL_INVALID_VALUE;
+    if (!at_most_one(flags & TUTTI_ACCESS_FLAGS) || !at_most_one(flags & TUTTI_HOST_ACCESS_FLAGS))
+        return CL_INVALID_VALUE;
+    if (flags & CL_MEM_USE_HOST_PTR && flags & (CL_MEM_ALLOC_HOST_PTR | CL_MEM_COPY_HOST_PTR))
+        return CL_INVALID_VALUE;
+    return CL_SUCCESS;
+}
+
+cl_mem_flags tutti_inherit_mem_flags(cl_mem_flags whole, cl_mem_flags flags) {
+    cl_mem_flags access = flags & TUTTI_ACCESS_FLAGS, host = flags & TUTTI_HOST_ACCESS_FLAGS;
+    if ((whole & CL_MEM_WRITE_ONLY && access & (CL_MEM_READ_WRITE | CL_MEM_READ_ONLY)) ||
+        (whole & CL_MEM_READ_ONLY && access & (CL_MEM_READ_WRITE | CL_MEM_WRITE_ONLY)) ||
+        (whole & CL_MEM_HOST_WRITE_ONLY && host & CL_MEM_HOST_READ_ONLY) ||
+        (whole & CL_MEM_HOST_READ_ONLY && host & CL_MEM_HOST_WRITE_ONLY) ||
+        (whole & CL_MEM_HOST_NO_ACCESS && host & (CL_MEM_HOST_READ_ONLY | CL_MEM_HOST_WRITE_ONLY)))
+        return 0;
+    return (access ? access : whole & TUTTI_ACCESS_FLAGS) |
+           (host ? host : whole & TUTTI_HOST_ACCESS_FLAGS) | (whole & TUTTI_HOST_PTR_FLAGS);
+}
+
 cl_int tutti_check_buffer(cl_command_queue queue, cl_mem buffer) {
     if (!TUTTI_IS_QUEUE(queue))
         return CL_INVALID_COMMAND_QUEUE;
@@ -44,6 +69,30 @@ cl_int tutti_check_rect(struct tutti_place *place, const size_t origin[3], size_
         __builtin_add_overflow(end, origin[0], &end) ||
         __builtin_add_overflow(end, region[0], &end) || end > limit)
         return CL_INVALID_VALUE;
+    return CL_SUCCESS;
+}
+
+cl_int tutti_check_image(cl_command_queue queue, cl_mem image) {
+    if (!TUTTI_IS_QUEUE(queue))
+        return CL_INVALID_COMMAND_QUEUE;
+    if (!TUTTI_IS_MEM(image) || !tutti_mem_is_image(image))
+        return CL_INVALID_MEM_OBJECT;
+    if (image->context != queue->context)
+        return CL_INVALID_CONTEXT;
+    return CL_SUCCESS;
+}
+
+cl_int tutti_check_image_box(cl_mem image, const size_t *origin, const size_t *region,
+                             struct tutti_place *place, struct tutti_region *box) {
+    const struct tutti_shape *shape = &image->view.shape;
+    if (!origin || !region)
+        return CL_INVALID_VALUE;
+    for (int i = 0; i < 3; i++)
+        if (region[i] == 0 || region[i] > shape->size[i] || origin[i] > shape->size[i] - region[i])
+            return CL_INVALID_VALUE;
+    *place = (struct tutti_place){.origin = {origin[0] * shape->element, origin[1], origin[2]}};
+    *place = tutti_view_packed(&image->view, place);
+    *box = (struct tutti_region){{region[0] * shape->element, region[1], region[2]}};
     return CL_SUCCESS;
 }
 

@@ -4,13 +4,6 @@
 #include "entry_points.h"
 #include "sched/transfer_command.h"
 
-#define RETURN_IF(expression)                                                                      \
-    do {                                                                                           \
-        cl_int return_if_error = (expression);                                                     \
-        if (return_if_error != CL_SUCCESS)                                                         \
-            return return_if_error;                                                                \
-    } while (0)
-
 CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueReadBuffer(cl_command_queue command_queue,
                                                           cl_mem buffer, cl_bool blocking_read,
                                                           size_t offset, size_t size, void *ptr,

@@ -1,42 +1,43 @@
 /* SPDX-License-Identifier: MIT */
-/* Mapping and migrating memory objects: OpenCL 1.2, sections 5.2.3 (map), 5.4.2 and 5.4.4. */
+/* Mapping and migrating memory objects: OpenCL 1.2, sections 5.2.3, 5.3.6, 5.4.2 and 5.4.4. */
 #include "api/check.h"
 #include "entry_points.h"
 #include "sched/transfer_command.h"
 
-static cl_int check_map(cl_command_queue queue, cl_mem buffer, cl_map_flags flags, size_t offset,
-                        size_t size, struct tutti_wait_list list) {
+/* What buffers and images have in common, once they and the part of them are known to be right. */
+static cl_int check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags,
+                        struct tutti_wait_list list) {
     const cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
-    cl_int error = tutti_check_buffer(queue, buffer);
-    if (error == CL_SUCCESS)
-        error = tutti_check_range(buffer, offset, size);
-    if (error == CL_SUCCESS && (flags & ~known || (flags & CL_MAP_WRITE_INVALIDATE_REGION &&
-                                                   flags & (CL_MAP_READ | CL_MAP_WRITE))))
+    cl_int error = CL_SUCCESS;
+    if (flags & ~known ||
+        (flags & CL_MAP_WRITE_INVALIDATE_REGION && flags & (CL_MAP_READ | CL_MAP_WRITE)))
         error = CL_INVALID_VALUE;
     if (error == CL_SUCCESS)
         error = tutti_wait_list_check(queue->context, list);
     if (error == CL_SUCCESS && flags & CL_MAP_READ)
-        error = tutti_check_host_read(buffer);
+        error = tutti_check_host_read(mem);
     if (error == CL_SUCCESS && flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION))
-        error = tutti_check_host_write(buffer);
+        error = tutti_check_host_write(mem);
     return error;
 }
 
-static cl_int map(cl_command_queue queue, cl_mem buffer, bool blocking, cl_map_flags flags,
-                  size_t offset, size_t size, struct tutti_wait_list list, cl_event *event,
-                  void **pointer) {
-    char *base = tutti_mem_map_base(buffer);
+/* `map` has place, region and flags; its pointer is filled in. */
+static cl_int enqueue_map(cl_command_queue queue, cl_mem mem, bool blocking, struct tutti_map *map,
+                          struct tutti_wait_list list, cl_event *event) {
+    char *base = tutti_mem_map_base(mem);
     if (!base)
         return CL_OUT_OF_HOST_MEMORY;
-    *pointer = base + offset;
-    cl_int error = tutti_mem_add_map(buffer, *pointer, offset, size, flags);
+    struct tutti_place at_home = tutti_view_at_home(&mem->view, &map->place);
+    map->pointer = base + tutti_place_first(&at_home);
+    cl_int error = tutti_mem_add_map(mem, map);
     if (error != CL_SUCCESS)
         return error;
-    error = tutti_enqueue(tutti_transfer_map(buffer, offset, size, *pointer, flags), queue,
-                          CL_COMMAND_MAP_BUFFER, list, blocking, event);
+    error = tutti_enqueue(tutti_transfer_map(mem, map), queue,
+                          tutti_mem_is_image(mem) ? CL_COMMAND_MAP_IMAGE : CL_COMMAND_MAP_BUFFER,
+                          list, blocking, event);
     if (error != CL_SUCCESS) {
         struct tutti_map taken;
-        tutti_mem_take_map(buffer, *pointer, &taken);
+        tutti_mem_take_map(mem, map->pointer, &taken);
     }
     return error;
 }
@@ -46,14 +47,57 @@ CL_API_ENTRY void *CL_API_CALL tutti_clEnqueueMapBuffer(
     size_t offset, size_t size, cl_uint num_events_in_wait_list, const cl_event *event_wait_list,
     cl_event *event, cl_int *errcode_ret) {
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
-    void *pointer = NULL;
-    cl_int error = check_map(command_queue, buffer, map_flags, offset, size, list);
+    struct tutti_map map = {.place = tutti_place_linear(offset, size),
+                            .region = tutti_region_linear(size),
+                            .flags = map_flags};
+    cl_int error = tutti_check_buffer(command_queue, buffer);
     if (error == CL_SUCCESS)
-        error = map(command_queue, buffer, blocking_map, map_flags, offset, size, list, event,
-                    &pointer);
+        error = tutti_check_range(buffer, offset, size);
+    if (error == CL_SUCCESS)
+        error = check_map(command_queue, buffer, map_flags, list);
+    if (error == CL_SUCCESS)
+        error = enqueue_map(command_queue, buffer, blocking_map, &map, list, event);
     if (errcode_ret)
         *errcode_ret = error;
-    return error == CL_SUCCESS ? pointer : NULL;
+    return error == CL_SUCCESS ? map.pointer : NULL;
+}
+
+/* Gives the pitches of the map: those of the image's home memory. */
+static void return_pitches(cl_mem image, size_t *row_pitch, size_t *slice_pitch) {
+    const struct tutti_view *view = &image->view;
+    bool boxed = tutti_shape_is_boxed(&view->shape);
+    *row_pitch = boxed ? view->row_pitch : view->size;
+    if (!slice_pitch)
+        return;
+    if (image->type == CL_MEM_OBJECT_IMAGE1D_ARRAY) /* its rows are layers */
+        *slice_pitch = view->row_pitch;
+    else
+        *slice_pitch = tutti_image_dimensions(image->type) > 2 ? view->slice_pitch : 0;
+}
+
+CL_API_ENTRY void *CL_API_CALL tutti_clEnqueueMapImage(
+    cl_command_queue command_queue, cl_mem image, cl_bool blocking_map, cl_map_flags map_flags,
+    const size_t *origin, const size_t *region, size_t *image_row_pitch, size_t *image_slice_pitch,
+    cl_uint num_events_in_wait_list, const cl_event *event_wait_list, cl_event *event,
+    cl_int *errcode_ret) {
+    struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
+    struct tutti_map map = {.flags = map_flags};
+    cl_int error = tutti_check_image(command_queue, image);
+    if (error == CL_SUCCESS)
+        error = tutti_check_image_box(image, origin, region, &map.place, &map.region);
+    if (error == CL_SUCCESS &&
+        (!image_row_pitch || (!image_slice_pitch && (tutti_image_dimensions(image->type) > 2 ||
+                                                     image->type == CL_MEM_OBJECT_IMAGE1D_ARRAY))))
+        error = CL_INVALID_VALUE;
+    if (error == CL_SUCCESS)
+        error = check_map(command_queue, image, map_flags, list);
+    if (error == CL_SUCCESS)
+        error = enqueue_map(command_queue, image, blocking_map, &map, list, event);
+    if (error == CL_SUCCESS)
+        return_pitches(image, image_row_pitch, image_slice_pitch);
+    if (errcode_ret)
+        *errcode_ret = error;
+    return error == CL_SUCCESS ? map.pointer : NULL;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueUnmapMemObject(cl_command_queue command_queue,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * StarPU's data interface for a view: bytes in home memory on the main node, a cl_mem of StarPU's
- * context on a device. StarPU aborts the process when an OpenCL call of its own fails; so every
- * call is made here, and a failure is kept for the command that meets it.
+ * context on a device, a buffer or an image. StarPU aborts the process when an OpenCL call of its
+ * own fails; so every call is made here, and a failure is kept for the command that meets it.
  */
 #include "memory/view.h"
 
 #include "log.h"
 #include "memory/block.h"
+#include "memory/image.h"
 #include "memory/traffic.h"
 #include "sched/runtime.h"
 
@@ -32,32 +33,54 @@ static void register_view(starpu_data_handle_t handle, unsigned home_node, void 
     }
 }
 
+static void release(const struct tutti_real_device *device, struct tutti_interface *interface) {
+    if (device && interface->argument && interface->argument != interface->mem)
+        device->dispatch->clReleaseMemObject(interface->argument);
+    if (device && interface->mem)
+        device->dispatch->clReleaseMemObject(interface->mem);
+    tutti_block_free(interface->bytes, interface->size);
+    interface->argument = NULL;
+    interface->mem = NULL;
+    interface->bytes = NULL;
+}
+
+/* The real memory objects; on an error what there is of them is left for release(). */
+static cl_int create_real(const struct tutti_real_device *device,
+                          struct tutti_interface *interface) {
+    const struct tutti_shape *shape = &interface->shape;
+    cl_int error = CL_SUCCESS;
+    if (device->place.shares_host && !(interface->bytes = tutti_block_allocate(interface->size)))
+        return CL_OUT_OF_HOST_MEMORY;
+    if (tutti_shape_is_boxed(shape))
+        interface->mem = tutti_image_create_real(device, shape, NULL, interface->bytes, &error);
+    else
+        interface->mem = device->dispatch->clCreateBuffer(
+            device->place.context, CL_MEM_READ_WRITE | (interface->bytes ? CL_MEM_USE_HOST_PTR : 0),
+            interface->size, interface->bytes, &error);
+    if (!interface->mem)
+        return error;
+    interface->argument = shape->type == CL_MEM_OBJECT_IMAGE1D_BUFFER
+                              ? tutti_image_create_real(device, shape, interface->mem, NULL, &error)
+                              : interface->mem;
+    return interface->argument ? CL_SUCCESS : error;
+}
+
 static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     struct tutti_interface *interface = data_interface;
     struct tutti_real_device *device = tutti_runtime_device_of_node(node);
     if (!device)
         return -ENOMEM;
-    interface->mem = NULL;
+    interface->mem = interface->argument = NULL;
     interface->bytes = NULL;
     interface->failed = false;
     if (starpu_memory_allocate(node, interface->size, 0) != 0)
         return -ENOMEM;
-    cl_int error = CL_OUT_OF_HOST_MEMORY;
-    cl_mem_flags flags = CL_MEM_READ_WRITE;
-    if (device->place.shares_host) {
-        interface->bytes = tutti_block_allocate(interface->size);
-        flags |= CL_MEM_USE_HOST_PTR;
-    }
-    if (interface->bytes || !device->place.shares_host)
-        interface->mem = device->dispatch->clCreateBuffer(
-            device->place.context, flags, interface->size, interface->bytes, &error);
+    cl_int error = create_real(device, interface);
     if (error == CL_SUCCESS) {
         atomic_store(&refusals[node], 0);
         return (starpu_ssize_t)interface->size;
     }
-    interface->mem = NULL;
-    tutti_block_free(interface->bytes, interface->size);
-    interface->bytes = NULL;
+    release(device, interface);
     if (atomic_fetch_add(&refusals[node], 1) + 1 < REFUSALS) {
         starpu_memory_deallocate(node, interface->size);
         return -ENOMEM;
@@ -71,12 +94,7 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
 
 static void deallocate(void *data_interface, unsigned node) {
     struct tutti_interface *interface = data_interface;
-    struct tutti_real_device *device = tutti_runtime_device_of_node(node);
-    if (device && interface->mem)
-        device->dispatch->clReleaseMemObject(interface->mem);
-    tutti_block_free(interface->bytes, interface->size);
-    interface->mem = NULL;
-    interface->bytes = NULL;
+    release(tutti_runtime_device_of_node(node), interface);
     starpu_memory_deallocate(node, interface->size);
 }
 
@@ -101,6 +119,15 @@ static int hand_to_starpu(struct tutti_real_device *device, cl_command_queue que
     return 0;
 }
 
+/* All of a view, and where it lies in packed memory and in home memory. */
+static struct tutti_region whole(const struct tutti_view *view, struct tutti_place *packed,
+                                 struct tutti_place *at_home) {
+    struct tutti_place start = tutti_place_linear(0, view->size);
+    *packed = tutti_view_packed(view, &start);
+    *at_home = tutti_view_at_home(view, &start);
+    return tutti_view_whole(view);
+}
+
 static int upload(void *source, void *target, unsigned target_node, cl_event *event) {
     struct tutti_interface *from = source, *to = target;
     struct tutti_real_device *device = tutti_runtime_device_of_node(target_node);
@@ -108,52 +135,101 @@ static int upload(void *source, void *target, unsigned target_node, cl_event *ev
     if (!device || !to->mem || !home)
         return 0;
     tutti_traffic_count(device, TUTTI_UPLOAD, from->size);
+    struct tutti_place packed, at_home;
+    struct tutti_region region = whole(from->view, &packed, &at_home);
     if (to->bytes) {
-        memcpy(to->bytes, home, from->size);
+        tutti_region_copy(to->bytes, &packed, home, &at_home, &region);
         return 0;
     }
     cl_event real;
-    cl_int error = device->dispatch->clEnqueueWriteBuffer(device->place.uploads, to->mem, CL_FALSE,
-                                                          0, from->size, home, 0, NULL, &real);
+    cl_int error =
+        tutti_shape_is_boxed(&to->shape)
+            ? tutti_image_write(device, &to->shape, to->mem, &packed, home, &at_home, &region,
+                                &real)
+            : device->dispatch->clEnqueueWriteBuffer(device->place.uploads, to->mem, CL_FALSE, 0,
+                                                     from->size, home, 0, NULL, &real);
     if (error != CL_SUCCESS) {
-        tutti_log(ERROR, "%s: clEnqueueWriteBuffer failed with %d", device->name, error);
+        tutti_log(ERROR, "%s: an upload failed with %d", device->name, error);
         return 0;
     }
     return hand_to_starpu(device, device->place.uploads, real, event);
 }
 
-/* Bytes [begin, end) of a device's copy, now. */
-static void fetch(struct tutti_real_device *device, const struct tutti_interface *from, char *home,
-                  size_t begin, size_t end) {
-    if (from->bytes)
-        memcpy(home + begin, from->bytes + begin, end - begin);
-    else
-        device->dispatch->clEnqueueReadBuffer(device->place.downloads, from->mem, CL_TRUE, begin,
-                                              end - begin, home + begin, 0, NULL, NULL);
+/* Does a mapped box reach into row y of slice z? Then which of its bytes. */
+static bool mapped_in_row(const struct tutti_mapped *mapped, size_t y, size_t z, size_t *begin,
+                          size_t *end) {
+    const size_t *origin = mapped->place.origin, *size = mapped->region.size;
+    *begin = origin[0];
+    *end = origin[0] + size[0];
+    return y - origin[1] < size[1] && z - origin[2] < size[2];
 }
 
-/* Reads all but what the program has mapped for writing: those bytes are the program's. */
-static void fetch_around_maps(struct tutti_real_device *device, const struct tutti_interface *from,
+/*
+ * The next bytes of a row, from `at` on, that are not mapped for writing: from *begin to the end
+ * that is returned; both are `width` when there are none. With the view's lock held.
+ */
+static size_t next_unmapped(const struct tutti_view *view, size_t y, size_t z, size_t at,
+                            size_t width, size_t *begin) {
+    size_t from, to, end = width;
+    const struct tutti_mapped *m = view->mapped;
+    while (m) { /* past all that covers `at` */
+        if (mapped_in_row(m, y, z, &from, &to) && from <= at && at < to) {
+            at = to;
+            m = view->mapped;
+        } else {
+            m = m->next;
+        }
+    }
+    for (m = view->mapped; m; m = m->next)
+        if (mapped_in_row(m, y, z, &from, &to) && from > at && from < end)
+            end = from;
+    *begin = at;
+    return end;
+}
+
+/*
+ * Reads all but what the program has mapped for writing: those bytes are the program's. Packed
+ * bytes come from `source`, those of a buffer from the device.
+ */
+static void fetch_around_maps(const struct tutti_real_device *device,
+                              const struct tutti_interface *from, const char *source,
                               struct tutti_view *view, char *home) {
+    struct tutti_place packed, at_home;
+    struct tutti_region region = whole(view, &packed, &at_home);
     pthread_mutex_lock(&view->lock);
-    for (size_t at = 0; at < view->size;) {
-        size_t end = view->size, next = view->size;
-        for (struct tutti_mapped *m = view->mapped; m; m = m->next) {
-            if (m->begin <= at && at < m->end) {
-                end = at;
-                next = m->end;
-                break;
-            }
-            if (m->begin > at && m->begin < end) {
-                end = m->begin;
-                next = m->end;
+    for (size_t z = 0; z < region.size[2]; z++)
+        for (size_t y = 0; y < region.size[1]; y++) {
+            size_t there = z * packed.slice_pitch + y * packed.row_pitch;
+            size_t here = z * at_home.slice_pitch + y * at_home.row_pitch;
+            size_t begin = 0, end = 0, width = region.size[0];
+            while (end < width) {
+                end = next_unmapped(view, y, z, end, width, &begin);
+                if (end > begin && source)
+                    memcpy(home + here + begin, source + there + begin, end - begin);
+                else if (end > begin)
+                    device->dispatch->clEnqueueReadBuffer(device->place.downloads, from->mem,
+                                                          CL_TRUE, there + begin, end - begin,
+                                                          home + here + begin, 0, NULL, NULL);
             }
         }
-        if (end > at)
-            fetch(device, from, home, at, end);
-        at = next;
-    }
     pthread_mutex_unlock(&view->lock);
+}
+
+/* The same for a real image, which is read as a whole first. */
+static void fetch_image_around_maps(const struct tutti_real_device *device,
+                                    const struct tutti_interface *from, struct tutti_view *view,
+                                    char *home) {
+    struct tutti_place packed, at_home;
+    struct tutti_region region = whole(view, &packed, &at_home);
+    char *bounce = malloc(from->size);
+    cl_int error = bounce ? tutti_image_read(device, &from->shape, from->mem, &packed, bounce,
+                                             &packed, &region, NULL)
+                          : CL_OUT_OF_HOST_MEMORY;
+    if (error == CL_SUCCESS)
+        fetch_around_maps(device, from, bounce, view, home);
+    else
+        tutti_log(ERROR, "%s: a download failed with %d", device->name, error);
+    free(bounce);
 }
 
 static int download(void *source, unsigned source_node, void *target, cl_event *event) {
@@ -166,15 +242,25 @@ static int download(void *source, unsigned source_node, void *target, cl_event *
     pthread_mutex_lock(&to->view->lock);
     bool mapped = to->view->mapped != NULL;
     pthread_mutex_unlock(&to->view->lock);
-    if (mapped || from->bytes) {
-        fetch_around_maps(device, from, to->view, home);
+    if (from->bytes || (mapped && !tutti_shape_is_boxed(&from->shape))) {
+        fetch_around_maps(device, from, from->bytes, to->view, home);
         return 0;
     }
+    if (mapped) {
+        fetch_image_around_maps(device, from, to->view, home);
+        return 0;
+    }
+    struct tutti_place packed, at_home;
+    struct tutti_region region = whole(to->view, &packed, &at_home);
     cl_event real;
-    cl_int error = device->dispatch->clEnqueueReadBuffer(
-        device->place.downloads, from->mem, CL_FALSE, 0, from->size, home, 0, NULL, &real);
+    cl_int error =
+        tutti_shape_is_boxed(&from->shape)
+            ? tutti_image_read(device, &from->shape, from->mem, &packed, home, &at_home, &region,
+                               &real)
+            : device->dispatch->clEnqueueReadBuffer(device->place.downloads, from->mem, CL_FALSE, 0,
+                                                    from->size, home, 0, NULL, &real);
     if (error != CL_SUCCESS) {
-        tutti_log(ERROR, "%s: clEnqueueReadBuffer failed with %d", device->name, error);
+        tutti_log(ERROR, "%s: a download failed with %d", device->name, error);
         return 0;
     }
     return hand_to_starpu(device, device->place.downloads, real, event);
@@ -212,7 +298,8 @@ static uint32_t footprint(starpu_data_handle_t handle) {
 
 static int compare(void *a, void *b) {
     struct tutti_interface *x = a, *y = b;
-    return x->size == y->size && !x->failed && !y->failed;
+    return x->size == y->size && tutti_shape_equal(&x->shape, &y->shape) && !x->failed &&
+           !y->failed;
 }
 
 static void display(starpu_data_handle_t handle, FILE *file) {
@@ -249,6 +336,10 @@ void tutti_interface_register(struct tutti_view *view) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, number_interface);
     struct tutti_interface interface = {
-        .id = (int)tutti_interface_ops.interfaceid, .view = view, .size = view->size};
+        .id = (int)tutti_interface_ops.interfaceid,
+        .view = view,
+        .shape = view->shape,
+        .size = view->size,
+    };
     starpu_data_register(&view->handle, STARPU_MAIN_RAM, &interface, &tutti_interface_ops);
 }

@@ -30,7 +30,8 @@ static void leave_siblings(void *argument) {
     cl_mem mem = argument;
     /* Nobody can read the buffer once it is released; with CL_MEM_USE_HOST_PTR its memory is gone.
      */
-    bool buffer_released = atomic_load(&mem->parent->object.user_refs) == 0;
+    cl_mem buffer = mem->parent->parent ? mem->parent->parent : mem->parent;
+    bool buffer_released = atomic_load(&buffer->object.user_refs) == 0;
     tutti_coherence_leave(&mem->view, !buffer_released);
 }
 
@@ -60,23 +61,37 @@ static void destroy(void *object) {
         destroy_now(&mem->destroy_job);
 }
 
-static cl_mem create(cl_context context, cl_mem_flags flags, size_t size) {
+static cl_mem create(cl_context context, cl_mem_object_type type, cl_mem_flags flags, size_t size) {
     cl_mem mem = calloc(1, sizeof(*mem));
     if (!mem)
         return NULL;
     tutti_object_init(&mem->object, TUTTI_MEM, destroy);
     pthread_mutex_init(&mem->lock, NULL);
     mem->context = context;
-    mem->type = CL_MEM_OBJECT_BUFFER;
+    mem->type = type;
     mem->flags = flags;
     mem->size = size;
+    mem->devices = ~0u;
     return mem;
+}
+
+/* Fills the home memory of a new object from the program's memory. */
+static bool copy_in(cl_mem mem, const void *host_ptr, const struct tutti_place *from) {
+    static const struct tutti_place start;
+    void *home = tutti_view_home(&mem->view);
+    if (!home)
+        return false;
+    struct tutti_place to = tutti_view_at_home(&mem->view, &start);
+    struct tutti_region whole = tutti_view_whole(&mem->view);
+    tutti_region_copy(home, &to, host_ptr, from, &whole);
+    mem->view.defined = true;
+    return true;
 }
 
 cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t size, void *host_ptr,
                                cl_mem_properties *properties, size_t property_bytes,
                                cl_int *error) {
-    cl_mem mem = create(context, flags, size);
+    cl_mem mem = create(context, CL_MEM_OBJECT_BUFFER, flags, size);
     *error = CL_OUT_OF_HOST_MEMORY;
     if (!mem) {
         free(properties);
@@ -89,15 +104,11 @@ cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t si
         free_mem(mem);
         return NULL;
     }
-    if (flags & CL_MEM_COPY_HOST_PTR) {
-        void *home = tutti_view_home(&mem->view);
-        if (!home) {
-            tutti_view_destroy(&mem->view);
-            free_mem(mem);
-            return NULL;
-        }
-        memcpy(home, host_ptr, size);
-        mem->view.defined = true;
+    struct tutti_place start = tutti_place_linear(0, size);
+    if (flags & CL_MEM_COPY_HOST_PTR && !copy_in(mem, host_ptr, &start)) {
+        tutti_view_destroy(&mem->view);
+        free_mem(mem);
+        return NULL;
     }
     tutti_object_retain(context);
     *error = CL_SUCCESS;
@@ -108,12 +119,14 @@ cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t si
 struct join {
     struct tutti_view *view, *root;
     size_t origin, size;
+    const struct tutti_shape *shape; /* of an image; NULL: a sub-buffer */
     bool joined;
 };
 
 static void join_siblings(void *argument) {
     struct join *join = argument;
-    join->joined = tutti_view_init_part(join->view, join->root, join->origin, join->size);
+    join->joined =
+        tutti_view_init_part(join->view, join->root, join->origin, join->size, join->shape);
     if (join->joined && !tutti_coherence_join(join->view)) {
         tutti_coherence_leave(join->view, true);
         tutti_view_destroy(join->view);
@@ -121,23 +134,85 @@ static void join_siblings(void *argument) {
     }
 }
 
-cl_mem tutti_mem_create_part(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size,
-                             cl_int *error) {
-    cl_mem mem = create(parent->context, flags, size);
-    *error = CL_OUT_OF_HOST_MEMORY;
-    if (!mem)
-        return NULL;
-    struct join join = {.view = &mem->view, .root = &parent->view, .origin = origin, .size = size};
+/* Makes a new object a part of another one; false when out of memory. */
+static bool become_part(cl_mem mem, cl_mem parent, size_t origin, const struct tutti_shape *shape) {
+    struct join join = {
+        .view = &mem->view,
+        .root = parent->view.root,
+        .origin = parent->view.origin + origin,
+        .size = shape ? tutti_shape_bytes(shape) : mem->size,
+        .shape = shape,
+    };
     tutti_graph_call(&parent->context->graph, join_siblings, &join);
-    if (!join.joined) {
-        free_mem(mem);
-        return NULL;
-    }
+    if (!join.joined)
+        return false;
     mem->origin = origin;
     if (parent->host_ptr)
         mem->host_ptr = (char *)parent->host_ptr + origin;
     mem->parent = tutti_object_retain(parent);
     tutti_object_retain(parent->context);
+    return true;
+}
+
+cl_mem tutti_mem_create_part(cl_mem parent, cl_mem_flags flags, size_t origin, size_t size,
+                             cl_int *error) {
+    cl_mem mem = create(parent->context, CL_MEM_OBJECT_BUFFER, flags, size);
+    *error = CL_OUT_OF_HOST_MEMORY;
+    if (!mem)
+        return NULL;
+    if (!become_part(mem, parent, origin, NULL)) {
+        free_mem(mem);
+        return NULL;
+    }
+    *error = CL_SUCCESS;
+    return mem;
+}
+
+static bool init_image(cl_mem mem, const struct tutti_shape *shape, const cl_image_desc *desc,
+                       void *host_ptr) {
+    if (desc->buffer)
+        return become_part(mem, desc->buffer, 0, shape);
+    /* Layers of a 1D array are rows. */
+    bool rows_are_layers = desc->image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY;
+    size_t row_pitch = rows_are_layers ? desc->image_slice_pitch : desc->image_row_pitch;
+    size_t slice_pitch =
+        desc->image_slice_pitch ? desc->image_slice_pitch : row_pitch * shape->size[1];
+    mem->host_ptr = mem->flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
+    if (!tutti_view_init_image(&mem->view, shape, mem->host_ptr, row_pitch, slice_pitch))
+        return false;
+    struct tutti_place from = {{0}, row_pitch, slice_pitch};
+    if (mem->flags & CL_MEM_COPY_HOST_PTR && !copy_in(mem, host_ptr, &from)) {
+        tutti_view_destroy(&mem->view);
+        return false;
+    }
+    tutti_object_retain(mem->context);
+    return true;
+}
+
+cl_mem tutti_mem_create_image(cl_context context, cl_mem_flags flags,
+                              const struct tutti_shape *shape, const cl_image_desc *desc,
+                              void *host_ptr, cl_mem_properties *properties, size_t property_bytes,
+                              cl_int *error) {
+    size_t pitch = tutti_image_dimensions(desc->image_type) == 1 ? desc->image_row_pitch
+                   : desc->image_slice_pitch                     ? desc->image_slice_pitch
+                                                                 : desc->image_row_pitch;
+    size_t count = desc->image_type == CL_MEM_OBJECT_IMAGE1D_ARRAY || !desc->image_slice_pitch
+                       ? shape->size[1]
+                       : shape->size[2];
+    cl_mem mem = create(context, desc->image_type, flags, pitch * count);
+    *error = CL_OUT_OF_HOST_MEMORY;
+    if (!mem) {
+        free(properties);
+        return NULL;
+    }
+    mem->properties = properties;
+    mem->property_bytes = property_bytes;
+    mem->desc = *desc;
+    mem->devices = tutti_image_devices(shape);
+    if (!init_image(mem, shape, desc, host_ptr)) {
+        free_mem(mem);
+        return NULL;
+    }
     *error = CL_SUCCESS;
     return mem;
 }
@@ -152,15 +227,18 @@ static bool both_write(const struct tutti_map *a, const struct tutti_map *b) {
 }
 
 static bool overlap(const struct tutti_map *a, const struct tutti_map *b) {
-    return a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+    const size_t *a_at = a->place.origin, *b_at = b->place.origin;
+    for (int i = 0; i < 3; i++)
+        if (a_at[i] >= b_at[i] + b->region.size[i] || b_at[i] >= a_at[i] + a->region.size[i])
+            return false;
+    return true;
 }
 
-cl_int tutti_mem_add_map(cl_mem mem, void *pointer, size_t offset, size_t size,
-                         cl_map_flags flags) {
+cl_int tutti_mem_add_map(cl_mem mem, const struct tutti_map *given) {
     struct tutti_map *map = malloc(sizeof(*map));
     if (!map)
         return CL_OUT_OF_HOST_MEMORY;
-    *map = (struct tutti_map){.pointer = pointer, .offset = offset, .size = size, .flags = flags};
+    *map = *given;
     cl_int error = CL_SUCCESS;
     pthread_mutex_lock(&mem->lock);
     for (struct tutti_map *other = mem->maps; other; other = other->next)

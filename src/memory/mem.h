@@ -15,23 +15,26 @@ struct tutti_mem_callback {
 struct tutti_map {
     struct tutti_map *next;
     void *pointer;
-    size_t offset, size; /* in the memory object */
+    struct tutti_place place; /* in the memory object */
+    struct tutti_region region;
     cl_map_flags flags;
 };
 
-/* A memory object: a buffer or a sub-buffer. */
+/* A memory object: a buffer, a sub-buffer or an image. */
 struct _cl_mem {
     struct tutti_object object;
     cl_context context; /* retained */
     cl_mem_object_type type;
     cl_mem_flags flags;
-    size_t size;
+    size_t size;                   /* CL_MEM_SIZE */
     void *host_ptr;                /* CL_MEM_USE_HOST_PTR: the program's memory */
     cl_mem_properties *properties; /* as given to …WithProperties, the final 0 included */
     size_t property_bytes;
-    cl_mem parent; /* a sub-buffer's buffer, retained; else NULL */
+    cl_mem parent; /* what a sub-buffer, or an image over a buffer, is a part of, retained */
     size_t origin; /* in the parent */
     struct tutti_view view;
+    cl_image_desc desc;                   /* of an image, as given, pitches filled in */
+    unsigned devices;                     /* bit d: real device d can hold it */
     pthread_mutex_t lock;                 /* guards what follows */
     struct tutti_mem_callback *callbacks; /* last registered first */
     struct tutti_map *maps;
@@ -51,6 +54,15 @@ cl_mem tutti_mem_create_part(cl_mem parent, cl_mem_flags flags, size_t origin, s
                              cl_int *error);
 
 /*
+ * Creates an image (5.3.1). `desc` is checked, and its pitches say how `host_ptr` lies, or are
+ * those of an image without padding. With desc->buffer it is an image over that buffer.
+ */
+cl_mem tutti_mem_create_image(cl_context context, cl_mem_flags flags,
+                              const struct tutti_shape *shape, const cl_image_desc *desc,
+                              void *host_ptr, cl_mem_properties *properties, size_t property_bytes,
+                              cl_int *error);
+
+/*
  * Where a map of the object points: the program's own memory with CL_MEM_USE_HOST_PTR, else the
  * home memory. NULL when out of memory.
  */
@@ -60,7 +72,7 @@ char *tutti_mem_map_base(cl_mem mem);
  * Books a map. CL_INVALID_OPERATION when it would overlap another one and both are for writing;
  * CL_OUT_OF_HOST_MEMORY.
  */
-cl_int tutti_mem_add_map(cl_mem mem, void *pointer, size_t offset, size_t size, cl_map_flags flags);
+cl_int tutti_mem_add_map(cl_mem mem, const struct tutti_map *map);
 /* Takes the map that `pointer` belongs to; false when there is none. */
 bool tutti_mem_take_map(cl_mem mem, void *pointer, struct tutti_map *map);
 

@@ -25,3 +25,13 @@ void tutti_region_fill(void *target, size_t size, const void *pattern, size_t pa
         done += more;
     }
 }
+
+void tutti_region_fill_box(void *target, const struct tutti_place *place,
+                           const struct tutti_region *region, const void *pattern,
+                           size_t pattern_size) {
+    char *t = (char *)target + tutti_place_first(place);
+    for (size_t z = 0; z < region->size[2]; z++)
+        for (size_t y = 0; y < region->size[1]; y++)
+            tutti_region_fill(t + z * place->slice_pitch + y * place->row_pitch, region->size[0],
+                              pattern, pattern_size);
+}

@@ -47,4 +47,9 @@ void tutti_region_copy(void *target, const struct tutti_place *to, const void *s
 /* Fills `size` bytes with the pattern; `size` is a multiple of `pattern_size`. */
 void tutti_region_fill(void *target, size_t size, const void *pattern, size_t pattern_size);
 
+/* Fills each row of the region; its width is a multiple of `pattern_size`. */
+void tutti_region_fill_box(void *target, const struct tutti_place *place,
+                           const struct tutti_region *region, const void *pattern,
+                           size_t pattern_size);
+
 #endif

@@ -7,23 +7,58 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool tutti_view_init(struct tutti_view *view, size_t size, void *users) {
+struct tutti_region tutti_view_whole(const struct tutti_view *view) {
+    const struct tutti_shape *shape = &view->shape;
+    if (!tutti_shape_is_boxed(shape))
+        return tutti_region_linear(view->size);
+    return (struct tutti_region){{shape->size[0] * shape->element, shape->size[1], shape->size[2]}};
+}
+
+bool tutti_view_is_whole(const struct tutti_view *view, const struct tutti_place *place,
+                         const struct tutti_region *region) {
+    struct tutti_region whole = tutti_view_whole(view);
+    return tutti_place_first(place) == 0 && memcmp(&whole, region, sizeof(whole)) == 0;
+}
+
+static bool init(struct tutti_view *view, size_t size, const struct tutti_shape *shape,
+                 void *users) {
     memset(view, 0, sizeof(*view));
     if (pthread_mutex_init(&view->lock, NULL) != 0)
         return false;
+    if (shape)
+        view->shape = *shape;
     view->root = view;
     view->size = size;
     view->home = users;
     view->home_is_users = users != NULL;
     view->defined = users != NULL;
+    return true;
+}
+
+bool tutti_view_init(struct tutti_view *view, size_t size, void *users) {
+    if (!init(view, size, NULL, users))
+        return false;
+    tutti_interface_register(view);
+    return true;
+}
+
+bool tutti_view_init_image(struct tutti_view *view, const struct tutti_shape *shape, void *users,
+                           size_t row_pitch, size_t slice_pitch) {
+    static const struct tutti_place start;
+    if (!init(view, tutti_shape_bytes(shape), shape, users))
+        return false;
+    struct tutti_place packed = tutti_view_packed(view, &start);
+    view->row_pitch = users ? row_pitch : packed.row_pitch;
+    view->slice_pitch = users ? slice_pitch : packed.slice_pitch;
     tutti_interface_register(view);
     return true;
 }
 
 bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size_t origin,
-                          size_t size) {
-    if (!tutti_view_init(view, size, NULL))
+                          size_t size, const struct tutti_shape *shape) {
+    if (!init(view, size, shape, NULL))
         return false;
+    tutti_interface_register(view);
     view->root = root;
     view->origin = origin;
     view->sibling = root->sibling;
@@ -83,12 +118,13 @@ void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
     }
 }
 
-bool tutti_view_add_mapped(struct tutti_view *view, size_t begin, size_t end) {
+bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *place,
+                           const struct tutti_region *region) {
     struct tutti_mapped *mapped = malloc(sizeof(*mapped));
     if (!mapped)
         return false;
-    mapped->begin = begin;
-    mapped->end = end;
+    mapped->place = *place;
+    mapped->region = *region;
     pthread_mutex_lock(&view->lock);
     mapped->next = view->mapped;
     view->mapped = mapped;
@@ -96,10 +132,12 @@ bool tutti_view_add_mapped(struct tutti_view *view, size_t begin, size_t end) {
     return true;
 }
 
-void tutti_view_remove_mapped(struct tutti_view *view, size_t begin, size_t end) {
+void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,
+                              const struct tutti_region *region) {
     pthread_mutex_lock(&view->lock);
     struct tutti_mapped **link = &view->mapped;
-    while (*link && ((*link)->begin != begin || (*link)->end != end))
+    while (*link && (memcmp((*link)->place.origin, place->origin, sizeof(place->origin)) != 0 ||
+                     memcmp(&(*link)->region, region, sizeof(*region)) != 0))
         link = &(*link)->next;
     struct tutti_mapped *mapped = *link;
     if (mapped)

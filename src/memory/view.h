@@ -3,7 +3,7 @@
 #define TUTTI_VIEW_H
 
 #include "memory/region.h"
-#include "virtual_device/device.h"
+#include "virtual_device/image.h"
 
 #include <pthread.h>
 #include <starpu.h>
@@ -17,24 +17,27 @@ struct tutti_stale {
     struct tutti_view *source;
 };
 
-/* Bytes of a view's home memory that the program has mapped for writing. Offsets in the view. */
+/* A box of a view's home memory that the program has mapped for writing. */
 struct tutti_mapped {
     struct tutti_mapped *next;
-    size_t begin, end;
+    struct tutti_place place; /* in the view */
+    struct tutti_region region;
 };
 
 /*
- * The storage of a buffer or sub-buffer: one StarPU handle, with a copy in home memory (host) and
- * copies on devices. A buffer and its sub-buffers are separate storage, so that disjoint
+ * The storage of a buffer, sub-buffer or image: one StarPU handle, with a copy in home memory
+ * (host) and copies on devices. A buffer and its sub-buffers are separate storage, so that disjoint
  * sub-buffers are independent; what one of them writes makes the others stale there, and they are
  * brought up to date when they are next used. That bookkeeping follows the order of dispatch
  * (sched/graph.h) and is touched by the dispatching thread alone.
  */
 struct tutti_view {
     starpu_data_handle_t handle;
-    struct tutti_view *root;    /* the buffer's own view; itself for a buffer */
-    struct tutti_view *sibling; /* next view of the same buffer; the root comes first */
-    size_t origin, size;
+    struct tutti_view *root;       /* the buffer's own view; itself for a buffer */
+    struct tutti_view *sibling;    /* next view of the same buffer; the root comes first */
+    size_t origin, size;           /* bytes; of an image without padding */
+    struct tutti_shape shape;      /* of an image; type 0: a buffer */
+    size_t row_pitch, slice_pitch; /* of an image's home memory: the program's may have padding */
 
     /* For the dispatching thread. */
     bool defined; /* something was written: before that, any content is right */
@@ -50,7 +53,7 @@ struct tutti_view {
 struct tutti_copy {
     struct tutti_real_device *device;
     cl_mem mem;  /* NULL: the device could not allocate it */
-    char *bytes; /* the same, where the device shares host memory; else NULL */
+    char *bytes; /* the same, where the device shares host memory; else NULL. Without padding */
 };
 
 /* The valid copies of a view while it is acquired. */
@@ -60,11 +63,44 @@ struct tutti_copies {
     struct tutti_copy on[TUTTI_MAX_DEVICES];
 };
 
+/* The place with the pitches of an image without padding; of plain bytes, with its own. */
+static inline struct tutti_place tutti_view_packed(const struct tutti_view *view,
+                                                   const struct tutti_place *place) {
+    struct tutti_place packed = *place;
+    if (tutti_shape_is_boxed(&view->shape)) {
+        packed.row_pitch = view->shape.size[0] * view->shape.element;
+        packed.slice_pitch = packed.row_pitch * view->shape.size[1];
+    }
+    return packed;
+}
+
+/* The place in home memory. */
+static inline struct tutti_place tutti_view_at_home(const struct tutti_view *view,
+                                                    const struct tutti_place *place) {
+    struct tutti_place at_home = *place;
+    if (tutti_shape_is_boxed(&view->shape)) {
+        at_home.row_pitch = view->row_pitch;
+        at_home.slice_pitch = view->slice_pitch;
+    }
+    return at_home;
+}
+
+/* All of the view. */
+struct tutti_region tutti_view_whole(const struct tutti_view *view);
+bool tutti_view_is_whole(const struct tutti_view *view, const struct tutti_place *place,
+                         const struct tutti_region *region);
+
 /* `users` (may be NULL) becomes the home memory. False when out of memory. */
 bool tutti_view_init(struct tutti_view *view, size_t size, void *users);
-/* A view of [origin, origin + size) of `root`; joins its siblings: by the dispatching thread. */
+/* The same for an image; the pitches are those of `users`. Not for an image over a buffer. */
+bool tutti_view_init_image(struct tutti_view *view, const struct tutti_shape *shape, void *users,
+                           size_t row_pitch, size_t slice_pitch);
+/*
+ * A view of [origin, origin + size) of `root`, a sub-buffer or with a shape an image over a buffer;
+ * joins its siblings: by the dispatching thread.
+ */
 bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size_t origin,
-                          size_t size);
+                          size_t size, const struct tutti_shape *shape);
 /*
  * Nothing uses the view any more, and no other view is stale because of it (tutti_view_flush in
  * coherence.h). Waits for StarPU to let go of it: not for StarPU's threads.
@@ -77,9 +113,11 @@ void *tutti_view_home(struct tutti_view *view);
 /* Which copies are valid; the view must be acquired, so that the answer stays true. */
 void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies);
 
-/* Ranges that fetches to home memory leave alone, as the program writes there. */
-bool tutti_view_add_mapped(struct tutti_view *view, size_t begin, size_t end);
-void tutti_view_remove_mapped(struct tutti_view *view, size_t begin, size_t end);
+/* Boxes that fetches to home memory leave alone, as the program writes there. */
+bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *place,
+                           const struct tutti_region *region);
+void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,
+                              const struct tutti_region *region);
 
 /* StarPU's data interface for views (interface.c). */
 extern struct starpu_data_interface_ops tutti_interface_ops;
@@ -91,8 +129,10 @@ struct tutti_interface {
      * it, with this structure, to another handle of the same size.
      */
     struct tutti_view *view;
-    cl_mem mem;  /* on a device */
-    char *bytes; /* its bytes, where the device shares host memory; else NULL */
+    struct tutti_shape shape;
+    cl_mem mem;      /* on a device: what transfers work on */
+    cl_mem argument; /* what kernels get: `mem`, or the image over it */
+    char *bytes;     /* its bytes, where the device shares host memory; else NULL */
     size_t size;
     bool failed; /* the device could not allocate: `mem` is NULL and commands that use it fail */
 };

@@ -4,6 +4,7 @@
 #include "memory/coherence.h"
 #include "memory/mem.h"
 #include "sched/model.h"
+#include "virtual_device/sampler.h"
 
 #include <stdlib.h>
 
@@ -75,8 +76,9 @@ static void start(struct tutti_command *command) {
     tutti_device_task_submit(task);
 }
 
-static cl_int set_argument(const struct launch *launch, const cl_icd_dispatch *driver,
+static cl_int set_argument(const struct launch *launch, const struct tutti_real_device *device,
                            cl_kernel real, unsigned index, const cl_mem *mem) {
+    const cl_icd_dispatch *driver = device->dispatch;
     const struct tutti_argument *argument = &launch->arguments->argument[index];
     switch (launch->kernel->info[index].kind) {
     case TUTTI_ARGUMENT_BUFFER:
@@ -86,8 +88,11 @@ static cl_int set_argument(const struct launch *launch, const cl_icd_dispatch *d
     }
     case TUTTI_ARGUMENT_LOCAL:
         return driver->clSetKernelArg(real, index, argument->size, NULL);
+    case TUTTI_ARGUMENT_SAMPLER: {
+        cl_sampler value = argument->sampler->real[device->index];
+        return driver->clSetKernelArg(real, index, sizeof(value), &value);
+    }
     case TUTTI_ARGUMENT_VALUE:
-    case TUTTI_ARGUMENT_SAMPLER:
         break;
     }
     return driver->clSetKernelArg(real, index, argument->size, argument->value);
@@ -99,7 +104,7 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     const struct tutti_range *range = &launch->range;
     cl_kernel real = launch->kernel->real[device->index];
     for (unsigned i = 0; i < launch->arguments->count; i++) {
-        cl_int error = set_argument(launch, device->dispatch, real, i, mem);
+        cl_int error = set_argument(launch, device, real, i, mem);
         if (error != CL_SUCCESS)
             return error;
     }
@@ -176,9 +181,15 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
             return NULL;
         }
     }
-    for (unsigned i = 0; i < arguments->count; i++)
-        if (arguments->argument[i].mem)
+    for (unsigned i = 0; i < arguments->count; i++) {
+        const struct tutti_argument *argument = &arguments->argument[i];
+        if (argument->mem) {
             add_use(launch, i);
+            task->devices &= argument->mem->devices;
+        }
+        if (argument->sampler)
+            task->devices &= tutti_sampler_devices(argument->sampler);
+    }
     launch->model = model_of(launch);
     return &task->command;
 }

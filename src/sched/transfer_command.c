@@ -118,7 +118,7 @@ static bool prepare_write(struct transfer *transfer, int i) {
     bool linear = tutti_region_is_linear(&transfer->region);
     if (!tutti_coherence_write(view, begin, end, linear))
         return false;
-    bool whole = linear && begin == 0 && end == view->size;
+    bool whole = tutti_view_is_whole(view, &transfer->place[i], &transfer->region);
     view->defined = true;
     tutti_acquisition_add(&transfer->acquisition, view, whole ? TUTTI_OVERWRITES : TUTTI_WRITES);
     return true;
@@ -213,6 +213,23 @@ struct tutti_command *tutti_transfer_fill(cl_mem mem, size_t offset, size_t size
     return &transfer->command;
 }
 
+static cl_int execute_fill_image(struct transfer *transfer) {
+    return tutti_access_fill_image(&transfer->mem[0]->view, &transfer->place[0], &transfer->region,
+                                   transfer->pattern.bytes);
+}
+
+struct tutti_command *tutti_transfer_fill_image(cl_mem mem, const struct tutti_place *place,
+                                                const struct tutti_region *region,
+                                                const void *color, size_t color_size) {
+    struct transfer *transfer = create(execute_fill_image, prepare_host_write, mem, NULL);
+    if (!transfer)
+        return NULL;
+    transfer->place[0] = *place;
+    transfer->region = *region;
+    memcpy(transfer->pattern.bytes, color, color_size);
+    return &transfer->command;
+}
+
 static bool map_writes(cl_map_flags flags) {
     return (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0;
 }
@@ -221,16 +238,17 @@ static bool map_writes(cl_map_flags flags) {
 static bool mapped_elsewhere(cl_mem mem) { return mem->host_ptr && mem->parent; }
 
 /* What fetches to home memory must spare: the buffer's home memory, if that is what is mapped. */
-static struct tutti_view *mapped_view(cl_mem mem, size_t *offset) {
-    if (!mapped_elsewhere(mem))
-        return &mem->view;
-    *offset += mem->origin;
-    return &mem->parent->view;
+static struct tutti_view *mapped_view(const struct transfer *transfer, struct tutti_place *place) {
+    struct tutti_view *view = &transfer->mem[0]->view;
+    *place = transfer->place[0];
+    if (!mapped_elsewhere(transfer->mem[0]))
+        return view;
+    place->origin[0] += view->origin;
+    return view->root;
 }
 
 static cl_int execute_map(struct transfer *transfer) {
     cl_mem mem = transfer->mem[0];
-    size_t offset = first_byte(transfer, 0), size = transfer->region.size[0];
     cl_int error = CL_SUCCESS;
     if (transfer->map.flags & CL_MAP_WRITE_INVALIDATE_REGION)
         ; /* the program writes all of it */
@@ -238,26 +256,32 @@ static cl_int execute_map(struct transfer *transfer) {
         error = tutti_access_read(&mem->view, &transfer->place[0], transfer->map.pointer,
                                   &transfer->place[1], &transfer->region);
     else
-        error = tutti_access_pull(&mem->view, offset, size);
+        error = tutti_access_pull(&mem->view, &transfer->place[0], &transfer->region);
     if (error == CL_SUCCESS && map_writes(transfer->map.flags)) {
-        struct tutti_view *view = mapped_view(mem, &offset);
-        if (!tutti_view_add_mapped(view, offset, offset + size))
+        struct tutti_place place;
+        struct tutti_view *view = mapped_view(transfer, &place);
+        if (!tutti_view_add_mapped(view, &place, &transfer->region))
             error = CL_OUT_OF_HOST_MEMORY;
     }
     return error;
 }
 
-struct tutti_command *tutti_transfer_map(cl_mem mem, size_t offset, size_t size, void *pointer,
-                                         cl_map_flags flags) {
+static void note_map(struct transfer *transfer, const struct tutti_map *map, bool written) {
+    static const struct tutti_place start;
+    const struct tutti_view *view = &transfer->mem[0]->view;
+    transfer->place[0] = map->place;
+    transfer->place[1] = tutti_view_at_home(view, &start); /* of the pointer */
+    transfer->region = map->region;
+    transfer->map.pointer = map->pointer;
+    transfer->map.flags = map->flags;
+    note_host(transfer, map->pointer, written);
+}
+
+struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map) {
     struct transfer *transfer = create(execute_map, prepare_read, mem, NULL);
     if (!transfer)
         return NULL;
-    transfer->place[0] = tutti_place_linear(offset, size);
-    transfer->place[1] = tutti_place_linear(0, size);
-    transfer->region = tutti_region_linear(size);
-    transfer->map.pointer = pointer;
-    transfer->map.flags = flags;
-    note_host(transfer, pointer, true);
+    note_map(transfer, map, true);
     return &transfer->command;
 }
 
@@ -276,15 +300,15 @@ static bool prepare_unmap(struct transfer *transfer) {
 
 static cl_int execute_unmap(struct transfer *transfer) {
     cl_mem mem = transfer->mem[0];
-    size_t offset = first_byte(transfer, 0), size = transfer->region.size[0];
     if (!map_writes(transfer->map.flags))
         return CL_SUCCESS;
     cl_int error = mapped_elsewhere(mem)
                        ? tutti_access_write(&mem->view, &transfer->place[0], transfer->map.pointer,
                                             &transfer->place[1], &transfer->region)
-                       : tutti_access_push(&mem->view, offset, size);
-    struct tutti_view *view = mapped_view(mem, &offset);
-    tutti_view_remove_mapped(view, offset, offset + size);
+                       : tutti_access_push(&mem->view, &transfer->place[0], &transfer->region);
+    struct tutti_place place;
+    struct tutti_view *view = mapped_view(transfer, &place);
+    tutti_view_remove_mapped(view, &place, &transfer->region);
     return error;
 }
 
@@ -292,12 +316,7 @@ struct tutti_command *tutti_transfer_unmap(cl_mem mem, const struct tutti_map *m
     struct transfer *transfer = create(execute_unmap, prepare_unmap, mem, NULL);
     if (!transfer)
         return NULL;
-    transfer->place[0] = tutti_place_linear(map->offset, map->size);
-    transfer->place[1] = tutti_place_linear(0, map->size);
-    transfer->region = tutti_region_linear(map->size);
-    transfer->map.pointer = map->pointer;
-    transfer->map.flags = map->flags;
-    note_host(transfer, map->pointer, false);
+    note_map(transfer, map, false);
     return &transfer->command;
 }
 

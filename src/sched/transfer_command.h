@@ -22,9 +22,12 @@ struct tutti_command *tutti_transfer_copy(cl_mem source, const struct tutti_plac
 /* The pattern is copied; at most 128 bytes. */
 struct tutti_command *tutti_transfer_fill(cl_mem mem, size_t offset, size_t size,
                                           const void *pattern, size_t pattern_size);
-/* `pointer` is tutti_mem_map_base(mem) + offset. */
-struct tutti_command *tutti_transfer_map(cl_mem mem, size_t offset, size_t size, void *pointer,
-                                         cl_map_flags flags);
+/* The color as clEnqueueFillImage takes it (5.3.4): `color_size` bytes, at most 16, are copied. */
+struct tutti_command *tutti_transfer_fill_image(cl_mem mem, const struct tutti_place *place,
+                                                const struct tutti_region *region,
+                                                const void *color, size_t color_size);
+/* The map is booked (tutti_mem_add_map); it points into tutti_mem_map_base(mem). */
+struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map);
 struct tutti_command *tutti_transfer_unmap(cl_mem mem, const struct tutti_map *map);
 /* `to_host`: the home memory becomes valid. Else only the order among other commands is kept. */
 struct tutti_command *tutti_transfer_migrate(cl_uint count, const cl_mem *mems, bool to_host);

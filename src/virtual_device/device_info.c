@@ -55,17 +55,17 @@ static const struct query {
     {.what = CL_DEVICE_MAX_CLOCK_FREQUENCY, .rule = LEAD},
     {.what = CL_DEVICE_ADDRESS_BITS, .rule = LEAD},
     {.what = CL_DEVICE_MAX_MEM_ALLOC_SIZE, .rule = LEAD},
-    {.what = CL_DEVICE_IMAGE_SUPPORT, .rule = NUMBER, .size = sizeof(cl_bool)},
-    {.what = CL_DEVICE_MAX_READ_IMAGE_ARGS, .rule = NUMBER, .size = sizeof(cl_uint)},
-    {.what = CL_DEVICE_MAX_WRITE_IMAGE_ARGS, .rule = NUMBER, .size = sizeof(cl_uint)},
-    {.what = CL_DEVICE_IMAGE2D_MAX_WIDTH, .rule = NUMBER, .size = sizeof(size_t)},
-    {.what = CL_DEVICE_IMAGE2D_MAX_HEIGHT, .rule = NUMBER, .size = sizeof(size_t)},
-    {.what = CL_DEVICE_IMAGE3D_MAX_WIDTH, .rule = NUMBER, .size = sizeof(size_t)},
-    {.what = CL_DEVICE_IMAGE3D_MAX_HEIGHT, .rule = NUMBER, .size = sizeof(size_t)},
-    {.what = CL_DEVICE_IMAGE3D_MAX_DEPTH, .rule = NUMBER, .size = sizeof(size_t)},
-    {.what = CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, .rule = NUMBER, .size = sizeof(size_t)},
-    {.what = CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, .rule = NUMBER, .size = sizeof(size_t)},
-    {.what = CL_DEVICE_MAX_SAMPLERS, .rule = NUMBER, .size = sizeof(cl_uint)},
+    {.what = CL_DEVICE_IMAGE_SUPPORT, .rule = LEAD},
+    {.what = CL_DEVICE_MAX_READ_IMAGE_ARGS, .rule = LEAD},
+    {.what = CL_DEVICE_MAX_WRITE_IMAGE_ARGS, .rule = LEAD},
+    {.what = CL_DEVICE_IMAGE2D_MAX_WIDTH, .rule = LEAD},
+    {.what = CL_DEVICE_IMAGE2D_MAX_HEIGHT, .rule = LEAD},
+    {.what = CL_DEVICE_IMAGE3D_MAX_WIDTH, .rule = LEAD},
+    {.what = CL_DEVICE_IMAGE3D_MAX_HEIGHT, .rule = LEAD},
+    {.what = CL_DEVICE_IMAGE3D_MAX_DEPTH, .rule = LEAD},
+    {.what = CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, .rule = LEAD},
+    {.what = CL_DEVICE_IMAGE_MAX_ARRAY_SIZE, .rule = LEAD},
+    {.what = CL_DEVICE_MAX_SAMPLERS, .rule = LEAD},
     {.what = CL_DEVICE_MAX_PARAMETER_SIZE, .rule = LEAD},
     {.what = CL_DEVICE_MEM_BASE_ADDR_ALIGN, .rule = LARGEST, .size = sizeof(cl_uint)},
     {.what = CL_DEVICE_MIN_DATA_TYPE_ALIGN_SIZE, .rule = LARGEST, .size = sizeof(cl_uint)},
@@ -138,6 +138,7 @@ static const char *const kernel_extensions[] = {
     "cl_khr_local_int32_extended_atomics",
     "cl_khr_int64_base_atomics",
     "cl_khr_int64_extended_atomics",
+    "cl_khr_3d_image_writes",
     "cl_khr_fp16",
     "cl_khr_fp64",
     "cl_khr_expect_assume",
@@ -214,6 +215,7 @@ static void merge(void) {
     memcpy(limits->max_work_item_sizes, lead->max_work_item_sizes,
            sizeof(limits->max_work_item_sizes));
     limits->max_mem_alloc_size = lead->max_mem_alloc_size;
+    limits->image_support = lead->image_support;
     limits->version = 120;
     for (unsigned d = 0; d < list->count; d++) {
         limits->global_mem_size += list->device[d]->global_mem_size;
