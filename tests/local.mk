@@ -9,6 +9,8 @@ SPECIFICATION_TESTS = \
 	tests/test_subbuffer \
 	tests/test_transfer \
 	tests/test_map \
+	tests/test_image \
+	tests/test_image_kernel \
 	tests/test_migrate \
 	tests/test_program \
 	tests/test_kernel \
@@ -71,6 +73,14 @@ tests_test_transfer_LDADD = $(TEST_LIBS)
 tests_test_map_SOURCES = tests/test_map.c
 tests_test_map_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_map_LDADD = $(TEST_LIBS)
+
+tests_test_image_SOURCES = tests/test_image.c
+tests_test_image_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_image_LDADD = $(TEST_LIBS)
+
+tests_test_image_kernel_SOURCES = tests/test_image_kernel.c
+tests_test_image_kernel_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_image_kernel_LDADD = $(TEST_LIBS)
 
 tests_test_migrate_SOURCES = tests/test_migrate.c
 tests_test_migrate_CPPFLAGS = $(TEST_CPPFLAGS)
