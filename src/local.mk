@@ -31,6 +31,7 @@ libtutti_la_SOURCES += \
 	src/memory/interface.c \
 	src/memory/mem.c src/memory/mem.h \
 	src/memory/region.c src/memory/region.h \
+	src/memory/storage.c src/memory/storage.h \
 	src/memory/traffic.c src/memory/traffic.h \
 	src/memory/view.c src/memory/view.h \
 	src/sched/command.c src/sched/command.h \

@@ -7,7 +7,6 @@
 #include "memory/view.h"
 
 #include "log.h"
-#include "memory/block.h"
 #include "memory/image.h"
 #include "memory/traffic.h"
 #include "sched/runtime.h"
@@ -23,79 +22,63 @@
 #define REFUSALS 16
 static atomic_uint refusals[STARPU_MAXNODES];
 
+/* All of a view, and where it lies in packed memory and in home memory. */
+static struct tutti_region whole(const struct tutti_view *view, struct tutti_place *packed,
+                                 struct tutti_place *at_home) {
+    struct tutti_place start = tutti_place_linear(0, view->size);
+    *packed = tutti_view_packed(view, &start);
+    *at_home = tutti_view_at_home(view, &start);
+    return tutti_view_whole(view);
+}
+
 static void register_view(starpu_data_handle_t handle, unsigned home_node, void *data_interface) {
-    const struct tutti_interface *given = data_interface;
-    for (unsigned node = 0; node < STARPU_MAXNODES; node++) {
-        struct tutti_interface *interface = starpu_data_get_interface_on_node(handle, node);
-        *interface = *given;
-        if (node != home_node)
-            interface->view = NULL;
-    }
+    (void)home_node;
+    for (unsigned node = 0; node < STARPU_MAXNODES; node++)
+        *(struct tutti_interface *)starpu_data_get_interface_on_node(handle, node) =
+            *(const struct tutti_interface *)data_interface;
 }
 
-static void release(const struct tutti_real_device *device, struct tutti_interface *interface) {
-    if (device && interface->argument && interface->argument != interface->mem)
-        device->dispatch->clReleaseMemObject(interface->argument);
-    if (device && interface->mem)
-        device->dispatch->clReleaseMemObject(interface->mem);
-    tutti_block_free(interface->bytes, interface->size);
-    interface->argument = NULL;
-    interface->mem = NULL;
-    interface->bytes = NULL;
-}
-
-/* The real memory objects; on an error what there is of them is left for release(). */
-static cl_int create_real(const struct tutti_real_device *device,
-                          struct tutti_interface *interface) {
-    const struct tutti_shape *shape = &interface->shape;
-    cl_int error = CL_SUCCESS;
-    if (device->place.shares_host && !(interface->bytes = tutti_block_allocate(interface->size)))
-        return CL_OUT_OF_HOST_MEMORY;
-    if (tutti_shape_is_boxed(shape))
-        interface->mem = tutti_image_create_real(device, shape, NULL, interface->bytes, &error);
-    else
-        interface->mem = device->dispatch->clCreateBuffer(
-            device->place.context, CL_MEM_READ_WRITE | (interface->bytes ? CL_MEM_USE_HOST_PTR : 0),
-            interface->size, interface->bytes, &error);
-    if (!interface->mem)
-        return error;
-    interface->argument = shape->type == CL_MEM_OBJECT_IMAGE1D_BUFFER
-                              ? tutti_image_create_real(device, shape, interface->mem, NULL, &error)
-                              : interface->mem;
-    return interface->argument ? CL_SUCCESS : error;
+/* Home memory that a device which shares host memory can work in: without padding. */
+static void *packed_home(struct tutti_view *view) {
+    struct tutti_place packed, at_home;
+    whole(view, &packed, &at_home);
+    return packed.row_pitch == at_home.row_pitch && packed.slice_pitch == at_home.slice_pitch
+               ? tutti_view_home(view)
+               : NULL;
 }
 
 static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     struct tutti_interface *interface = data_interface;
+    struct tutti_view *view = interface->view;
     struct tutti_real_device *device = tutti_runtime_device_of_node(node);
     if (!device)
         return -ENOMEM;
-    interface->mem = interface->argument = NULL;
-    interface->bytes = NULL;
-    interface->failed = false;
-    if (starpu_memory_allocate(node, interface->size, 0) != 0)
+    memset(&interface->storage, 0, sizeof(interface->storage));
+    if (starpu_memory_allocate(node, view->size, 0) != 0)
         return -ENOMEM;
-    cl_int error = create_real(device, interface);
+    cl_int error = tutti_storage_create(device, &view->shape, view->size,
+                                        device->place.shares_host ? packed_home(view) : NULL,
+                                        &interface->storage);
     if (error == CL_SUCCESS) {
         atomic_store(&refusals[node], 0);
-        return (starpu_ssize_t)interface->size;
+        return (starpu_ssize_t)view->size;
     }
-    release(device, interface);
     if (atomic_fetch_add(&refusals[node], 1) + 1 < REFUSALS) {
-        starpu_memory_deallocate(node, interface->size);
+        starpu_memory_deallocate(node, view->size);
         return -ENOMEM;
     }
     atomic_store(&refusals[node], 0);
-    tutti_log(ERROR, "%s: no memory for %zu bytes (error %d)", device->name, interface->size,
-              error);
-    interface->failed = true;
-    return (starpu_ssize_t)interface->size;
+    tutti_log(ERROR, "%s: no memory for %zu bytes (error %d)", device->name, view->size, error);
+    return (starpu_ssize_t)view->size;
 }
 
 static void deallocate(void *data_interface, unsigned node) {
     struct tutti_interface *interface = data_interface;
-    release(tutti_runtime_device_of_node(node), interface);
-    starpu_memory_deallocate(node, interface->size);
+    const struct tutti_view *view = interface->view;
+    struct tutti_real_device *device = tutti_runtime_device_of_node(node);
+    if (device)
+        tutti_storage_release(device, &view->shape, view->size, &interface->storage);
+    starpu_memory_deallocate(node, view->size);
 }
 
 /*
@@ -119,35 +102,27 @@ static int hand_to_starpu(struct tutti_real_device *device, cl_command_queue que
     return 0;
 }
 
-/* All of a view, and where it lies in packed memory and in home memory. */
-static struct tutti_region whole(const struct tutti_view *view, struct tutti_place *packed,
-                                 struct tutti_place *at_home) {
-    struct tutti_place start = tutti_place_linear(0, view->size);
-    *packed = tutti_view_packed(view, &start);
-    *at_home = tutti_view_at_home(view, &start);
-    return tutti_view_whole(view);
-}
-
 static int upload(void *source, void *target, unsigned target_node, cl_event *event) {
     struct tutti_interface *from = source, *to = target;
     struct tutti_real_device *device = tutti_runtime_device_of_node(target_node);
     void *home = tutti_view_home(from->view);
-    if (!device || !to->mem || !home)
+    const struct tutti_storage *storage = &to->storage;
+    if (!device || !storage->mem || !home || storage->at_home)
         return 0;
-    tutti_traffic_count(device, TUTTI_UPLOAD, from->size);
+    tutti_traffic_count(device, TUTTI_UPLOAD, from->view->size);
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(from->view, &packed, &at_home);
-    if (to->bytes) {
-        tutti_region_copy(to->bytes, &packed, home, &at_home, &region);
+    if (storage->bytes) {
+        tutti_region_copy(storage->bytes, &packed, home, &at_home, &region);
         return 0;
     }
     cl_event real;
     cl_int error =
-        tutti_shape_is_boxed(&to->shape)
-            ? tutti_image_write(device, &to->shape, to->mem, &packed, home, &at_home, &region,
-                                &real)
-            : device->dispatch->clEnqueueWriteBuffer(device->place.uploads, to->mem, CL_FALSE, 0,
-                                                     from->size, home, 0, NULL, &real);
+        tutti_shape_is_boxed(&to->view->shape)
+            ? tutti_image_write(device, &to->view->shape, storage->mem, &packed, home, &at_home,
+                                &region, &real)
+            : device->dispatch->clEnqueueWriteBuffer(device->place.uploads, storage->mem, CL_FALSE,
+                                                     0, from->view->size, home, 0, NULL, &real);
     if (error != CL_SUCCESS) {
         tutti_log(ERROR, "%s: an upload failed with %d", device->name, error);
         return 0;
@@ -192,7 +167,7 @@ static size_t next_unmapped(const struct tutti_view *view, size_t y, size_t z, s
  * bytes come from `source`, those of a buffer from the device.
  */
 static void fetch_around_maps(const struct tutti_real_device *device,
-                              const struct tutti_interface *from, const char *source,
+                              const struct tutti_storage *from, const char *source,
                               struct tutti_view *view, char *home) {
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(view, &packed, &at_home);
@@ -217,12 +192,12 @@ static void fetch_around_maps(const struct tutti_real_device *device,
 
 /* The same for a real image, which is read as a whole first. */
 static void fetch_image_around_maps(const struct tutti_real_device *device,
-                                    const struct tutti_interface *from, struct tutti_view *view,
+                                    const struct tutti_storage *from, struct tutti_view *view,
                                     char *home) {
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(view, &packed, &at_home);
-    char *bounce = malloc(from->size);
-    cl_int error = bounce ? tutti_image_read(device, &from->shape, from->mem, &packed, bounce,
+    char *bounce = malloc(view->size);
+    cl_int error = bounce ? tutti_image_read(device, &view->shape, from->mem, &packed, bounce,
                                              &packed, &region, NULL)
                           : CL_OUT_OF_HOST_MEMORY;
     if (error == CL_SUCCESS)
@@ -236,29 +211,30 @@ static int download(void *source, unsigned source_node, void *target, cl_event *
     struct tutti_interface *from = source, *to = target;
     struct tutti_real_device *device = tutti_runtime_device_of_node(source_node);
     char *home = tutti_view_home(to->view);
-    if (!device || !from->mem || !home)
+    const struct tutti_storage *storage = &from->storage;
+    if (!device || !storage->mem || !home || storage->at_home)
         return 0;
-    tutti_traffic_count(device, TUTTI_DOWNLOAD, from->size);
+    tutti_traffic_count(device, TUTTI_DOWNLOAD, from->view->size);
     pthread_mutex_lock(&to->view->lock);
     bool mapped = to->view->mapped != NULL;
     pthread_mutex_unlock(&to->view->lock);
-    if (from->bytes || (mapped && !tutti_shape_is_boxed(&from->shape))) {
-        fetch_around_maps(device, from, from->bytes, to->view, home);
+    if (storage->bytes || (mapped && !tutti_shape_is_boxed(&to->view->shape))) {
+        fetch_around_maps(device, storage, storage->bytes, to->view, home);
         return 0;
     }
     if (mapped) {
-        fetch_image_around_maps(device, from, to->view, home);
+        fetch_image_around_maps(device, storage, to->view, home);
         return 0;
     }
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(to->view, &packed, &at_home);
     cl_event real;
     cl_int error =
-        tutti_shape_is_boxed(&from->shape)
-            ? tutti_image_read(device, &from->shape, from->mem, &packed, home, &at_home, &region,
-                               &real)
-            : device->dispatch->clEnqueueReadBuffer(device->place.downloads, from->mem, CL_FALSE, 0,
-                                                    from->size, home, 0, NULL, &real);
+        tutti_shape_is_boxed(&to->view->shape)
+            ? tutti_image_read(device, &to->view->shape, storage->mem, &packed, home, &at_home,
+                               &region, &real)
+            : device->dispatch->clEnqueueReadBuffer(device->place.downloads, storage->mem, CL_FALSE,
+                                                    0, to->view->size, home, 0, NULL, &real);
     if (error != CL_SUCCESS) {
         tutti_log(ERROR, "%s: a download failed with %d", device->name, error);
         return 0;
@@ -288,7 +264,7 @@ static int opencl_to_ram(void *source, unsigned source_node, void *target, unsig
 
 static size_t get_size(starpu_data_handle_t handle) {
     struct tutti_interface *interface = starpu_data_get_interface_on_node(handle, STARPU_MAIN_RAM);
-    return interface->size;
+    return interface->view->size;
 }
 
 static uint32_t footprint(starpu_data_handle_t handle) {
@@ -297,9 +273,9 @@ static uint32_t footprint(starpu_data_handle_t handle) {
 }
 
 static int compare(void *a, void *b) {
-    struct tutti_interface *x = a, *y = b;
-    return x->size == y->size && tutti_shape_equal(&x->shape, &y->shape) && !x->failed &&
-           !y->failed;
+    const struct tutti_view *x = ((struct tutti_interface *)a)->view;
+    const struct tutti_view *y = ((struct tutti_interface *)b)->view;
+    return x->size == y->size && tutti_shape_equal(&x->shape, &y->shape);
 }
 
 static void display(starpu_data_handle_t handle, FILE *file) {
@@ -324,6 +300,7 @@ struct starpu_data_interface_ops tutti_interface_ops = {
     .display = display,
     .interfaceid = STARPU_UNKNOWN_INTERFACE_ID,
     .interface_size = sizeof(struct tutti_interface),
+    .dontcache = 1, /* tutti_storage_release keeps some; StarPU's cache has no bound */
     .name = "tutti_view",
 };
 
@@ -338,8 +315,6 @@ void tutti_interface_register(struct tutti_view *view) {
     struct tutti_interface interface = {
         .id = (int)tutti_interface_ops.interfaceid,
         .view = view,
-        .shape = view->shape,
-        .size = view->size,
     };
     starpu_data_register(&view->handle, STARPU_MAIN_RAM, &interface, &tutti_interface_ops);
 }

@@ -111,9 +111,13 @@ void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
             continue;
         struct tutti_interface *interface =
             starpu_data_get_interface_on_node(view->handle, device->place.node);
+        if (interface->storage.at_home) {
+            copies->home = true;
+            continue;
+        }
         copies->on[copies->count].device = device;
-        copies->on[copies->count].mem = interface->mem;
-        copies->on[copies->count].bytes = interface->bytes;
+        copies->on[copies->count].mem = interface->storage.mem;
+        copies->on[copies->count].bytes = interface->storage.bytes;
         copies->count++;
     }
 }

@@ -3,7 +3,7 @@
 #define TUTTI_VIEW_H
 
 #include "memory/region.h"
-#include "virtual_device/image.h"
+#include "memory/storage.h"
 
 #include <pthread.h>
 #include <starpu.h>
@@ -110,7 +110,10 @@ void tutti_view_destroy(struct tutti_view *view);
 /* The view's host memory, made now if need be; NULL when out of memory. */
 void *tutti_view_home(struct tutti_view *view);
 
-/* Which copies are valid; the view must be acquired, so that the answer stays true. */
+/*
+ * Which copies are valid; the view must be acquired, so that the answer stays true. A device's copy
+ * that is the home memory counts as that.
+ */
 void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies);
 
 /* Boxes that fetches to home memory leave alone, as the program writes there. */
@@ -124,17 +127,9 @@ extern struct starpu_data_interface_ops tutti_interface_ops;
 
 struct tutti_interface {
     int id;
-    /*
-     * On the main node, the view; on a device, NULL: StarPU keeps freed device memory and gives
-     * it, with this structure, to another handle of the same size.
-     */
     struct tutti_view *view;
-    struct tutti_shape shape;
-    cl_mem mem;      /* on a device: what transfers work on */
-    cl_mem argument; /* what kernels get: `mem`, or the image over it */
-    char *bytes;     /* its bytes, where the device shares host memory; else NULL */
-    size_t size;
-    bool failed; /* the device could not allocate: `mem` is NULL and commands that use it fail */
+    struct tutti_storage storage; /* on a device; `mem` is NULL when it could not allocate: then
+                                     commands that use the copy fail */
 };
 
 void tutti_interface_register(struct tutti_view *view);

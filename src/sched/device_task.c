@@ -108,7 +108,7 @@ static void execute(void *buffers[], void *argument) {
     task->result = CL_COMPLETE;
     for (unsigned i = 0; i < task->count; i++) {
         const struct tutti_interface *interface = buffers[i];
-        mem[i] = interface->argument;
+        mem[i] = interface->storage.argument;
         if (!mem[i])
             task->result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     }

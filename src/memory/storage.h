@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_STORAGE_H
+#define TUTTI_STORAGE_H
+
+#include "virtual_device/image.h"
+
+/* The real memory objects of one view on one device. */
+struct tutti_storage {
+    cl_mem mem;      /* what transfers work on */
+    cl_mem argument; /* what kernels get: `mem`, or the image over it */
+    char *bytes;     /* its bytes, where the device shares host memory; else NULL */
+    bool at_home;    /* `bytes` is the view's home memory: it is the same copy */
+};
+
+/*
+ * Makes them. `home` is memory that may serve as the bytes of a device that shares host memory, if
+ * it is aligned; NULL when there is none. Errors are the driver's, or CL_OUT_OF_HOST_MEMORY.
+ */
+cl_int tutti_storage_create(const struct tutti_real_device *device, const struct tutti_shape *shape,
+                            size_t size, void *home, struct tutti_storage *storage);
+
+/*
+ * Gives them up. Some that are on a device of its own memory are kept for the next view of that
+ * shape and size: a program that makes and releases buffers in a loop does not wait for the driver.
+ */
+void tutti_storage_release(const struct tutti_real_device *device, const struct tutti_shape *shape,
+                           size_t size, struct tutti_storage *storage);
+
+#endif
