@@ -165,6 +165,27 @@ START_TEST(buffers_come_and_go) {
 }
 END_TEST
 
+/* Each time of another size, so that nothing is fit to be used again. */
+static void kernel_on_new_sizes(void) {
+    static size_t size = 1 << 20;
+
+    for (int i = 0; i < 8; i++, size += 4096) {
+        cl_mem made = make_buffer(0, size, NULL);
+
+        ck_ok(clSetKernelArg(add, 0, sizeof(made), &made));
+        launch(add, size / sizeof(cl_int));
+        ck_ok(clFinish(queue));
+        ck_ok(clReleaseMemObject(made));
+    }
+}
+
+START_TEST(device_memory_is_given_back) {
+    begin();
+    check_flat(kernel_on_new_sizes, 40, 128 << 20);
+    end();
+}
+END_TEST
+
 static void one_context(void) {
     for (int i = 0; i < 20; i++) {
         cl_context made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
@@ -223,6 +244,7 @@ int main(int argc, char **argv) {
         kernels_without_finish,
         every_kind_of_command,
         buffers_come_and_go,
+        device_memory_is_given_back,
         contexts_come_and_go,
         events_kept,
         an_idle_process_uses_no_processor,
