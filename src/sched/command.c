@@ -93,6 +93,8 @@ static bool order_by_host_memory(cl_command_queue queue, struct tutti_command *c
 /* The edges that the queue itself demands (5.11). Lock held. */
 static bool order_in_queue(cl_command_queue queue, struct tutti_command *command) {
     cl_event event = command->event;
+    if (queue->strict)
+        return !queue->last || tutti_event_add_dependant(queue->last, event, false);
     if (queue->fence && !tutti_event_add_dependant(queue->fence, event, false))
         return false;
     if (!tutti_queue_in_order(queue)) {

@@ -1,9 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/queue.h"
 
+#include "env.h"
+#include "log.h"
 #include "sched/command.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+static bool strict_order;
+
+static void read_order(void) {
+    const char *order = tutti_env_string(TUTTI_ORDER);
+    strict_order = order && strcmp(order, "strict") == 0;
+    if (order && *order && !strict_order && strcmp(order, "relaxed") != 0)
+        tutti_log(WARNING, "TUTTI_ORDER is neither relaxed nor strict: %s", order);
+}
 
 static void destroy(void *object) {
     cl_command_queue queue = object;
@@ -15,6 +27,8 @@ static void destroy(void *object) {
 
 cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_properties properties,
                                     cl_queue_properties *property_list, size_t property_bytes) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_order);
     cl_command_queue queue = calloc(1, sizeof(*queue));
     if (!queue) {
         free(property_list);
@@ -23,6 +37,7 @@ cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_propert
     tutti_object_init(&queue->object, TUTTI_QUEUE, destroy);
     queue->context = tutti_object_retain(context);
     queue->properties = properties;
+    queue->strict = strict_order;
     queue->property_list = property_list;
     queue->property_bytes = property_bytes;
     return queue;

@@ -11,6 +11,7 @@ struct _cl_command_queue {
     cl_queue_properties *property_list; /* as given to …WithProperties, the final 0 included */
     size_t property_bytes;
     cl_uint size; /* of a device queue; we have none: 0 */
+    bool strict;  /* TUTTI_ORDER=strict: each command waits for the one before it */
     /* Guarded by context->graph.lock. */
     cl_event first, last;  /* commands not yet published, in order; each holds a reference */
     cl_event undispatched; /* in-order: the last command that is still held; not retained */
