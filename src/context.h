@@ -4,6 +4,7 @@
 
 #include "object.h"
 #include "sched/graph.h"
+#include "sched/hold.h"
 
 #include <pthread.h>
 #include <starpu.h>
@@ -23,7 +24,8 @@ struct _cl_context {
     pthread_mutex_t lock;                     /* guards `callbacks` */
     struct tutti_context_callback *callbacks; /* last registered first */
     struct tutti_graph graph;
-    starpu_data_handle_t console; /* written by each kernel that prints: keeps their order */
+    starpu_data_handle_t console;   /* written by each kernel that prints: keeps their order */
+    struct tutti_resource printing; /* the same, for commands that are held */
 };
 
 #endif

@@ -39,6 +39,7 @@ libtutti_la_SOURCES += \
 	src/sched/environment.c src/sched/environment.h \
 	src/sched/event.c src/sched/event.h \
 	src/sched/graph.c src/sched/graph.h \
+	src/sched/hold.c src/sched/hold.h \
 	src/sched/launch.c src/sched/launch.h \
 	src/sched/model.c src/sched/model.h \
 	src/sched/pool.c src/sched/pool.h \

@@ -33,6 +33,7 @@ struct _cl_mem {
     cl_mem parent; /* what a sub-buffer, or an image over a buffer, is a part of, retained */
     size_t origin; /* in the parent */
     struct tutti_view view;
+    struct tutti_resource resource;       /* of a buffer: with its parts. By the graph's lock */
     cl_image_desc desc;                   /* of an image, as given, pitches filled in */
     unsigned devices;                     /* bit d: real device d can hold it */
     pthread_mutex_t lock;                 /* guards what follows */
@@ -41,6 +42,13 @@ struct _cl_mem {
     cl_uint map_count;
     struct tutti_job destroy_job;
 };
+
+/* What commands that use the object have in common with those that use its buffer or its parts. */
+static inline struct tutti_resource *tutti_mem_resource(cl_mem mem) {
+    while (mem->parent)
+        mem = mem->parent;
+    return &mem->resource;
+}
 
 static inline bool tutti_mem_is_image(cl_mem mem) { return mem->type != CL_MEM_OBJECT_BUFFER; }
 

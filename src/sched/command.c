@@ -42,17 +42,13 @@ static void dispatch(struct tutti_ready *ready) {
     cl_event event = command->event;
     cl_context context = event->context;
 
-    /* In an in-order queue the next one may be dispatched now. */
     pthread_mutex_lock(&context->graph.lock);
-    cl_event follower = event->follower;
-    event->follower = NULL;
-    if (event->queue->undispatched == event)
-        event->queue->undispatched = NULL;
+    tutti_hold_leave(command);
+    struct tutti_edge *followers = tutti_event_dispatched(event); /* they come after this one */
     bool failed = event->failed;
     event->submitted = tutti_runtime_now();
-    if (follower && --follower->pending == 0)
-        tutti_graph_append(&context->graph, &follower->command->ready);
     pthread_mutex_unlock(&context->graph.lock);
+    tutti_event_free_edges(followers);
 
     tutti_runtime_busy();
     if (failed) {
@@ -75,39 +71,58 @@ static bool overlap(const struct tutti_command *a, const struct tutti_command *b
  * earlier one writes, or writes what it uses, waits for it.
  */
 static bool order_by_host_memory(cl_command_queue queue, struct tutti_command *command) {
+    cl_event event = command->event;
     unsigned compared = 0;
-    for (cl_event e = queue->last; e && command->host; e = e->previous) {
-        struct tutti_command *earlier = e->command;
-        if (!earlier || !earlier->host)
-            continue;
-        bool last = ++compared == HOST_RANGES_COMPARED;
-        if ((last || overlap(earlier, command)) &&
-            !tutti_event_add_dependant(e, command->event, false))
+    if (!command->host)
+        return true;
+    for (cl_event e = queue->last_host; e; e = e->previous_host) {
+        if (++compared == HOST_RANGES_COMPARED) /* when it is published, all before it are over */
+            return tutti_event_add_dependant(e, event, TUTTI_PUBLISHED, false);
+        if (overlap(e->command, command) &&
+            !tutti_event_add_dependant(e, event, TUTTI_FINISHED, false))
             return false;
-        if (last)
-            break;
     }
     return true;
+}
+
+static void enter_host_list(cl_command_queue queue, cl_event event) {
+    event->previous_host = queue->last_host;
+    if (queue->last_host)
+        queue->last_host->next_host = event;
+    queue->last_host = event;
+}
+
+static void leave_host_list(cl_command_queue queue, cl_event event) {
+    if (queue->last_host != event && !event->next_host)
+        return;
+    if (event->next_host)
+        event->next_host->previous_host = event->previous_host;
+    else
+        queue->last_host = event->previous_host;
+    if (event->previous_host)
+        event->previous_host->next_host = event->next_host;
+    event->previous_host = event->next_host = NULL;
 }
 
 /* The edges that the queue itself demands (5.11). Lock held. */
 static bool order_in_queue(cl_command_queue queue, struct tutti_command *command) {
     cl_event event = command->event;
     if (queue->strict)
-        return !queue->last || tutti_event_add_dependant(queue->last, event, false);
-    if (queue->fence && !tutti_event_add_dependant(queue->fence, event, false))
+        return !queue->last ||
+               tutti_event_add_dependant(queue->last, event, TUTTI_PUBLISHED, false);
+    if (queue->fence && !tutti_event_add_dependant(queue->fence, event, TUTTI_PUBLISHED, false))
         return false;
     if (!tutti_queue_in_order(queue)) {
         for (cl_event e = queue->last; e && command->waits_for_all; e = e->previous)
-            if (!tutti_event_add_dependant(e, event, false))
+            if (!tutti_event_add_dependant(e, event, TUTTI_PUBLISHED, false))
                 return false;
         return true;
     }
     /* Its completion is published after all earlier ones', so waiting for the last is enough. */
     if ((command->alone || command->waits_for_all) && queue->last &&
-        !tutti_event_add_dependant(queue->last, event, false))
+        !tutti_event_add_dependant(queue->last, event, TUTTI_PUBLISHED, false))
         return false;
-    return order_by_host_memory(queue, command);
+    return order_by_host_memory(queue, command) && tutti_hold_order(command);
 }
 
 static void enter_queue(cl_command_queue queue, cl_event event) {
@@ -127,14 +142,13 @@ static bool enter_graph(struct tutti_command *command, struct tutti_wait_list li
     cl_command_queue queue = event->queue;
     bool complete = true;
     for (cl_uint i = 0; i < list.count; i++)
-        complete &= tutti_event_add_dependant(list.events[i], event, true);
+        complete &= tutti_event_add_dependant(list.events[i], event, TUTTI_PUBLISHED, true);
     complete &= order_in_queue(queue, command);
-    if (tutti_queue_in_order(queue)) {
-        if (queue->undispatched) {
-            queue->undispatched->follower = event;
-            event->pending++;
-        }
-        queue->undispatched = event;
+    if (tutti_queue_in_order(queue) && !queue->strict) {
+        if (event->pending > 1)
+            complete &= tutti_hold_enter(command);
+        if (command->host)
+            enter_host_list(queue, event);
     }
     enter_queue(queue, event);
     bool fence = command->fence || (command->alone && tutti_queue_in_order(queue));
@@ -192,6 +206,7 @@ void tutti_command_done(struct tutti_command *command, cl_int status) {
     cl_context context = tutti_object_retain(event->context);
     pthread_mutex_lock(&context->graph.lock);
     event->command = NULL;
+    leave_host_list(event->queue, event);
     pthread_mutex_unlock(&context->graph.lock);
     if (status < 0 && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         tutti_log(ERROR, "a command of type 0x%x failed with %d", event->type, status);

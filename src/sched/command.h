@@ -2,6 +2,7 @@
 #ifndef TUTTI_COMMAND_H
 #define TUTTI_COMMAND_H
 
+#include "sched/hold.h"
 #include "sched/queue.h"
 
 /*
@@ -20,7 +21,13 @@ struct tutti_command {
     void (*start)(struct tutti_command *command);
     void (*destroy)(struct tutti_command *command); /* frees it */
 
-    /* What orders it in its queue besides memory objects. */
+    /* Its use number i of what orders it in its queue; false past the last. NULL: none. */
+    bool (*use)(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use);
+    bool held;
+    struct tutti_hold *holds; /* [hold_count], see hold.c */
+    unsigned hold_count;
+
+    /* What orders it in its queue besides these. */
     bool waits_for_all; /* marker or barrier without a wait list */
     bool fence;         /* later commands of the queue wait for it */
     bool alone;         /* in an in-order queue it overlaps nothing: a native kernel */

@@ -109,7 +109,7 @@ void tutti_event_advance(cl_event event, cl_int status) {
     pthread_mutex_unlock(&event->context->graph.lock);
 }
 
-/* One predecessor less. Lock held; releases the edge's reference later through `freed`. */
+/* One predecessor less. Lock held. */
 static void satisfy(struct tutti_edge *edge, cl_int status) {
     cl_event dependant = edge->dependant;
     if (edge->strict && status < 0)
@@ -141,16 +141,27 @@ struct garbage {
     cl_event events; /* linked by `next` */
 };
 
+/* Those that waited for that moment wait no more; their edges go to `edges`. Lock held. */
+static void satisfy_all(cl_event event, enum tutti_moment moment, struct tutti_edge **edges) {
+    while (event->dependants[moment]) {
+        struct tutti_edge *edge = event->dependants[moment];
+        event->dependants[moment] = edge->next;
+        satisfy(edge, event->reached);
+        edge->next = *edges;
+        *edges = edge;
+    }
+}
+
+struct tutti_edge *tutti_event_dispatched(cl_event event) {
+    struct tutti_edge *edges = NULL;
+    satisfy_all(event, TUTTI_DISPATCHED, &edges);
+    return edges;
+}
+
 static void publish(cl_event event, struct garbage *garbage) {
     event->published = true;
     show(event, event->reached);
-    while (event->dependants) {
-        struct tutti_edge *edge = event->dependants;
-        event->dependants = edge->next;
-        satisfy(edge, event->reached);
-        edge->next = garbage->edges;
-        garbage->edges = edge;
-    }
+    satisfy_all(event, TUTTI_PUBLISHED, &garbage->edges);
     if (!event->queue)
         return;
     if (event->reached < 0 && event->reached != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
@@ -164,13 +175,17 @@ static void publish(cl_event event, struct garbage *garbage) {
     garbage->events = event;
 }
 
-static void release_garbage(struct garbage *garbage) {
-    while (garbage->edges) {
-        struct tutti_edge *edge = garbage->edges;
-        garbage->edges = edge->next;
+void tutti_event_free_edges(struct tutti_edge *edges) {
+    while (edges) {
+        struct tutti_edge *edge = edges;
+        edges = edge->next;
         tutti_object_release(edge->dependant);
         free(edge);
     }
+}
+
+static void release_garbage(struct garbage *garbage) {
+    tutti_event_free_edges(garbage->edges);
     while (garbage->events) {
         cl_event event = garbage->events;
         garbage->events = event->next;
@@ -186,6 +201,7 @@ void tutti_event_finish(cl_event event, cl_int status) {
     event->reached = status;
     if (!event->ended)
         event->ended = tutti_runtime_now();
+    satisfy_all(event, TUTTI_FINISHED, &garbage.edges);
     if (may_show(event)) {
         cl_command_queue queue = event->queue;
         publish(event, &garbage);
@@ -205,8 +221,9 @@ void tutti_event_finish(cl_event event, cl_int status) {
     tutti_object_release(context);
 }
 
-bool tutti_event_add_dependant(cl_event event, cl_event dependant, bool strict) {
-    if (event->published) {
+bool tutti_event_add_dependant(cl_event event, cl_event dependant, enum tutti_moment moment,
+                               bool strict) {
+    if (event->published || (moment == TUTTI_FINISHED && event->reached <= CL_COMPLETE)) {
         if (strict && event->reached < 0)
             dependant->failed = true;
         return true;
@@ -216,8 +233,8 @@ bool tutti_event_add_dependant(cl_event event, cl_event dependant, bool strict) 
         return false;
     edge->dependant = tutti_object_retain(dependant);
     edge->strict = strict;
-    edge->next = event->dependants;
-    event->dependants = edge;
+    edge->next = event->dependants[moment];
+    event->dependants[moment] = edge;
     dependant->pending++;
     return true;
 }

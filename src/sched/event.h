@@ -6,6 +6,14 @@
 
 struct tutti_command;
 
+/* What a dependant waits for: that the command of an event is … */
+enum tutti_moment {
+    TUTTI_DISPATCHED, /* given to StarPU or to the host's side */
+    TUTTI_FINISHED,   /* over */
+    TUTTI_PUBLISHED,  /* seen by the program to be over, and so are those before it in its queue */
+    TUTTI_MOMENTS
+};
+
 /* "`dependant` waits for this event." */
 struct tutti_edge {
     struct tutti_edge *next;
@@ -38,11 +46,11 @@ struct _cl_event {
     bool published;   /* `status` is final and dependants were told */
     unsigned pending; /* predecessors that are not complete */
     bool failed;      /* one of them, of the wait list, ended with an error */
-    struct tutti_edge *dependants;
+    struct tutti_edge *dependants[TUTTI_MOMENTS];
     struct tutti_event_callback *callbacks; /* in the order of registration */
     cl_event previous, next;                /* in its queue, until it is published */
-    cl_event follower; /* in-order queue: dispatched right after this one; not retained */
-    struct tutti_command *command;              /* until it is done */
+    cl_event previous_host, next_host;      /* in its queue, those that use the program's memory */
+    struct tutti_command *command;          /* until it is done */
     cl_ulong queued, submitted, started, ended; /* profiling, ns of the host's clock */
     /* A blocking call runs its own command's job: no thread in between. */
     bool caller_runs;
@@ -65,10 +73,18 @@ void tutti_event_advance(cl_event event, cl_int status);
 void tutti_event_finish(cl_event event, cl_int status);
 
 /*
- * Makes `dependant` wait for `event`; false when out of memory. With the graph's lock held.
- * An event that is complete adds no edge; with an error it fails a strict dependant.
+ * Makes `dependant` wait for that moment of `event`; false when out of memory. With the graph's
+ * lock held. An event that is past it adds no edge; with an error it fails a strict dependant.
  */
-bool tutti_event_add_dependant(cl_event event, cl_event dependant, bool strict);
+bool tutti_event_add_dependant(cl_event event, cl_event dependant, enum tutti_moment moment,
+                               bool strict);
+
+/*
+ * The command is being dispatched: dispatches those that waited for that after it. With the lock
+ * held; returns edges to be given to tutti_event_free_edges once it is open.
+ */
+struct tutti_edge *tutti_event_dispatched(cl_event event);
+void tutti_event_free_edges(struct tutti_edge *edges);
 
 /* Waits until the event is final; returns its status. Runs the event's job if there is one. */
 cl_int tutti_event_wait(cl_event event);

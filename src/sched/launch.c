@@ -15,6 +15,7 @@ struct launch {
     struct tutti_range range;
     struct tutti_model *model;
     unsigned *use_of; /* [arguments->count]: which use the memory argument is */
+    cl_mem *mem;      /* of each use; the arguments retain them */
 };
 
 static void destroy(struct tutti_command *command) {
@@ -23,6 +24,7 @@ static void destroy(struct tutti_command *command) {
     tutti_object_release(launch->kernel);
     free(launch->task.use);
     free(launch->use_of);
+    free(launch->mem);
     free(launch);
 }
 
@@ -34,19 +36,33 @@ static bool may_write(const struct launch *launch, unsigned index) {
 
 static void add_use(struct launch *launch, unsigned index) {
     struct tutti_device_task *task = &launch->task;
-    struct tutti_view *view = &launch->arguments->argument[index].mem->view;
+    cl_mem mem = launch->arguments->argument[index].mem;
     enum starpu_data_access_mode mode = may_write(launch, index) ? STARPU_RW : STARPU_R;
     unsigned i = 0;
-    while (i < task->count && task->use[i].view != view)
+    while (i < task->count && launch->mem[i] != mem)
         i++;
     launch->use_of[index] = i;
     if (i == task->count) {
-        task->use[i].view = view;
+        launch->mem[i] = mem;
+        task->use[i].view = &mem->view;
         task->use[i].mode = mode;
         task->count++;
     } else if (mode == STARPU_RW) {
         task->use[i].mode = mode;
     }
+}
+
+static bool use(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use) {
+    const struct launch *launch = (const struct launch *)command;
+    const struct tutti_device_task *task = &launch->task;
+    if (i < task->count) {
+        use->resource = tutti_mem_resource(launch->mem[i]);
+        use->writes = task->use[i].mode != STARPU_R;
+        return true;
+    }
+    use->resource = &command->event->context->printing;
+    use->writes = true;
+    return i == task->count && task->prints;
 }
 
 static void start(struct tutti_command *command) {
@@ -168,6 +184,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     struct tutti_device_task *task = &launch->task;
     task->command.start = start;
     task->command.destroy = destroy;
+    task->command.use = use;
     task->enqueue = enqueue;
     task->expect = expect;
     task->learn = learn;
@@ -176,7 +193,8 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     if (arguments->count) {
         task->use = calloc(arguments->count, sizeof(*task->use));
         launch->use_of = calloc(arguments->count, sizeof(*launch->use_of));
-        if (!task->use || !launch->use_of) {
+        launch->mem = calloc(arguments->count, sizeof(*launch->mem));
+        if (!task->use || !launch->use_of || !launch->mem) {
             destroy(&task->command);
             return NULL;
         }

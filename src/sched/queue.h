@@ -13,10 +13,11 @@ struct _cl_command_queue {
     cl_uint size; /* of a device queue; we have none: 0 */
     bool strict;  /* TUTTI_ORDER=strict: each command waits for the one before it */
     /* Guarded by context->graph.lock. */
-    cl_event first, last;  /* commands not yet published, in order; each holds a reference */
-    cl_event undispatched; /* in-order: the last command that is still held; not retained */
-    cl_event fence;        /* later commands wait for it: barrier, native kernel; retained */
-    cl_int error;          /* of a command of this queue since the last clFinish */
+    cl_event first, last; /* commands not yet published, in order; each holds a reference */
+    cl_event last_host;   /* in-order: the last one not done that uses the program's memory */
+    unsigned held;        /* in-order: how many commands are held (hold.h) */
+    cl_event fence;       /* later commands wait for it: barrier, native kernel; retained */
+    cl_int error;         /* of a command of this queue since the last clFinish */
 };
 
 static inline bool tutti_queue_in_order(cl_command_queue queue) {

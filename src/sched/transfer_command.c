@@ -18,6 +18,7 @@ struct transfer {
     cl_int (*execute)(struct transfer *transfer);
 
     cl_mem mem[2];               /* retained; [1]: the target of a copy */
+    bool writes;                 /* its memory objects; of a copy the target is always written */
     struct tutti_place place[2]; /* in mem[0]; in the host's memory or in mem[1] */
     struct tutti_region region;
     union {
@@ -80,6 +81,16 @@ static void start(struct tutti_command *command) {
     tutti_acquisition_take(&transfer->acquisition);
 }
 
+static bool use(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use) {
+    const struct transfer *transfer = (const struct transfer *)command;
+    unsigned own = (transfer->mem[0] != NULL) + (transfer->mem[1] != NULL);
+    if (i >= own + transfer->mem_count)
+        return false;
+    use->resource = tutti_mem_resource(i < own ? transfer->mem[i] : transfer->mems[i - own]);
+    use->writes = transfer->writes || (i == 1 && transfer->mem[1]);
+    return true;
+}
+
 static struct transfer *create(cl_int (*execute)(struct transfer *),
                                bool (*prepare)(struct transfer *), cl_mem first, cl_mem second) {
     struct transfer *transfer = calloc(1, sizeof(*transfer));
@@ -87,6 +98,7 @@ static struct transfer *create(cl_int (*execute)(struct transfer *),
         return NULL;
     transfer->command.start = start;
     transfer->command.destroy = destroy;
+    transfer->command.use = use;
     transfer->command.job.run = run;
     transfer->acquisition.granted = granted;
     transfer->execute = execute;
@@ -162,6 +174,7 @@ struct tutti_command *tutti_transfer_write(cl_mem mem, const struct tutti_place 
     struct transfer *transfer = create(execute_write, prepare_host_write, mem, NULL);
     if (!transfer)
         return NULL;
+    transfer->writes = true;
     transfer->place[0] = *to;
     transfer->place[1] = *from;
     transfer->region = *region;
@@ -206,6 +219,7 @@ struct tutti_command *tutti_transfer_fill(cl_mem mem, size_t offset, size_t size
     struct transfer *transfer = create(execute_fill, prepare_host_write, mem, NULL);
     if (!transfer)
         return NULL;
+    transfer->writes = true;
     transfer->place[0] = tutti_place_linear(offset, size);
     transfer->region = tutti_region_linear(size);
     memcpy(transfer->pattern.bytes, pattern, pattern_size);
@@ -224,6 +238,7 @@ struct tutti_command *tutti_transfer_fill_image(cl_mem mem, const struct tutti_p
     struct transfer *transfer = create(execute_fill_image, prepare_host_write, mem, NULL);
     if (!transfer)
         return NULL;
+    transfer->writes = true;
     transfer->place[0] = *place;
     transfer->region = *region;
     memcpy(transfer->pattern.bytes, color, color_size);
@@ -269,6 +284,7 @@ static cl_int execute_map(struct transfer *transfer) {
 static void note_map(struct transfer *transfer, const struct tutti_map *map, bool written) {
     static const struct tutti_place start;
     const struct tutti_view *view = &transfer->mem[0]->view;
+    transfer->writes = map_writes(map->flags);
     transfer->place[0] = map->place;
     transfer->place[1] = tutti_view_at_home(view, &start); /* of the pointer */
     transfer->region = map->region;
@@ -399,6 +415,7 @@ struct tutti_command *tutti_transfer_native(const struct tutti_native *native) {
         return NULL;
     transfer->command.destroy = destroy_native;
     transfer->command.alone = true;
+    transfer->writes = true;
     transfer->native.function = native->function;
     if (native->argument_bytes)
         transfer->native.arguments = malloc(native->argument_bytes);

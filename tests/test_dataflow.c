@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: what may overlap does. A user event that the test holds back proves it without
+ * clocks: what passes the command that waits for it did not wait for that command.
+ */
+#include "support.h"
+
+#include <time.h>
+#include <unistd.h>
+
+enum { N = 1024, BYTES = N * sizeof(cl_int) };
+
+static cl_program program;
+static cl_kernel set, add, copy;
+static cl_event gate;
+
+static void begin(void) {
+    program = make_program(common_source);
+    set = make_kernel(program, "set");
+    add = make_kernel(program, "add");
+    copy = make_kernel(program, "copy");
+    gate = make_user_event();
+}
+
+static void end(void) {
+    ck_ok(clFinish(queue));
+    ck_ok(clReleaseEvent(gate));
+    ck_ok(clReleaseKernel(set));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseKernel(copy));
+    ck_ok(clReleaseProgram(program));
+}
+
+static void open_gate(void) { ck_ok(clSetUserEventStatus(gate, CL_COMPLETE)); }
+
+static void run(cl_command_queue on, cl_kernel kernel, cl_mem buffer, cl_int value, bool gated) {
+    const size_t all = N;
+
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(value), &value));
+    ck_ok(
+        clEnqueueNDRangeKernel(on, kernel, 1, NULL, &all, NULL, gated, gated ? &gate : NULL, NULL));
+}
+
+static void run_copy(cl_command_queue on, cl_mem from, cl_mem to, bool gated) {
+    const size_t all = N;
+
+    ck_ok(clSetKernelArg(copy, 0, sizeof(from), &from));
+    ck_ok(clSetKernelArg(copy, 1, sizeof(to), &to));
+    ck_ok(clEnqueueNDRangeKernel(on, copy, 1, NULL, &all, NULL, gated, gated ? &gate : NULL, NULL));
+}
+
+static void read_later(cl_command_queue on, cl_mem buffer, cl_int *to) {
+    ck_ok(clEnqueueReadBuffer(on, buffer, CL_FALSE, 0, BYTES, to, 0, NULL, NULL));
+}
+
+/* The last element of what a non-blocking read brings; the pause is for what must not happen. */
+static bool arrives(volatile cl_int *host, cl_int wanted) {
+    for (int i = 0; i < 2000 && host[N - 1] != wanted; i++)
+        usleep(5000);
+    return host[N - 1] == wanted;
+}
+
+static bool stays(volatile cl_int *host, cl_int wanted) {
+    usleep(50000);
+    return host[0] == wanted && host[N - 1] == wanted;
+}
+
+static double seconds(void) {
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+START_TEST(followers_with_nothing_in_common_go_on) {
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int *x = calloc(1, BYTES), *y = calloc(1, BYTES);
+    cl_event marker;
+
+    begin();
+    run(queue, set, a, 1, true);
+    run(queue, set, b, 2, false);
+    run(queue, add, b, 3, false);
+    read_later(queue, b, y);
+    read_later(queue, a, x);
+    ck_ok(clEnqueueMarker(queue, &marker));
+    ck_ok(clFlush(queue));
+    ck_assert_msg(arrives(y, 5), "work on another buffer waited for the gate");
+    /* Yet nothing is published before its turn, and what uses a waits. */
+    ck_assert(stays(x, 0));
+    ck_assert_int_eq(event_status(marker), CL_QUEUED);
+    open_gate();
+    ck_ok(clFinish(queue));
+    ck_assert_int_eq(event_status(marker), CL_COMPLETE);
+    ck_assert(x[0] == 1 && x[N - 1] == 1);
+    ck_ok(clReleaseEvent(marker));
+    free(x);
+    free(y);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
+START_TEST(held_readers_hold_writers_but_not_readers) {
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int *x = calloc(1, BYTES), *y = calloc(1, BYTES), *z = calloc(1, BYTES);
+
+    begin();
+    run(queue, set, a, 7, false);
+    run_copy(queue, a, b, true); /* held; reads a */
+    read_later(queue, a, x);
+    ck_ok(clFlush(queue));
+    ck_assert_msg(arrives(x, 7), "a reader waited for a reader");
+    run(queue, set, a, 9, false); /* must wait, else b gets 9 */
+    read_later(queue, b, y);
+    read_later(queue, a, z);
+    ck_ok(clFlush(queue));
+    ck_assert(stays(y, 0));
+    open_gate();
+    ck_ok(clFinish(queue));
+    ck_assert_msg(y[0] == 7 && y[N - 1] == 7, "the held reader saw %d", y[0]);
+    ck_assert_int_eq(z[N - 1], 9);
+    free(x);
+    free(y);
+    free(z);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
+START_TEST(parts_of_one_buffer_keep_their_order) {
+    cl_mem whole = make_buffer(0, 2 * BYTES, NULL);
+    cl_buffer_region low = {0, BYTES}, high = {BYTES, BYTES};
+    cl_mem part[2];
+    cl_int *x = calloc(2, BYTES);
+
+    begin();
+    part[0] = ck_made(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &low, &error));
+    part[1] = ck_made(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &high, &error));
+    run(queue, set, part[0], 1, false);
+    run(queue, set, part[1], 1, false);
+    run(queue, add, part[0], 10, true); /* held */
+    run(queue, add, whole, 100, false);
+    run(queue, set, part[1], 5, false);
+    ck_ok(clEnqueueReadBuffer(queue, whole, CL_FALSE, 0, 2 * BYTES, x, 0, NULL, NULL));
+    ck_ok(clFlush(queue));
+    ck_assert(stays(x, 0));
+    open_gate();
+    ck_ok(clFinish(queue));
+    ck_assert_int_eq(x[0], 111);
+    ck_assert_int_eq(x[N], 5);
+    free(x);
+    ck_ok(clReleaseMemObject(part[0]));
+    ck_ok(clReleaseMemObject(part[1]));
+    ck_ok(clReleaseMemObject(whole));
+    end();
+}
+END_TEST
+
+START_TEST(host_memory_holds_too) {
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_mem c = make_buffer(0, BYTES, NULL);
+    cl_int *shared = calloc(1, BYTES), *other = calloc(1, BYTES), *x = calloc(1, BYTES);
+
+    begin();
+    run(queue, set, a, 4, true);
+    read_later(queue, a, shared); /* held by a */
+    ck_ok(clEnqueueWriteBuffer(queue, b, CL_FALSE, 0, BYTES, shared, 0, NULL, NULL));
+    read_later(queue, b, x); /* all of these are held by the host memory */
+    /* Nothing in common with any of them. */
+    run(queue, set, c, 6, false);
+    read_later(queue, c, other);
+    ck_ok(clFlush(queue));
+    ck_assert(arrives(other, 6));
+    ck_assert(stays(x, 0));
+    open_gate();
+    ck_ok(clFinish(queue));
+    ck_assert_int_eq(x[N - 1], 4);
+    free(shared);
+    free(other);
+    free(x);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    ck_ok(clReleaseMemObject(c));
+    end();
+}
+END_TEST
+
+static void CL_CALLBACK note_call(void *data) { *(*(volatile cl_int **)data) = 1; }
+
+START_TEST(fences_hold_all_that_follows) {
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int *x = calloc(1, BYTES), *y = calloc(1, BYTES), called = 0, *pointer = &called;
+
+    begin();
+    run(queue, set, a, 1, true);
+    ck_ok(clEnqueueNativeKernel(queue, note_call, &pointer, sizeof(pointer), 0, NULL, NULL, 0, NULL,
+                                NULL));
+    run(queue, set, b, 2, false);
+    read_later(queue, b, y);
+    ck_ok(clEnqueueBarrier(queue));
+    read_later(queue, b, x);
+    ck_ok(clFlush(queue));
+    ck_assert(stays(y, 0));
+    ck_assert_int_eq(called, 0);
+    open_gate();
+    ck_ok(clFinish(queue));
+    ck_assert(called == 1 && y[0] == 2 && x[0] == 2);
+    free(x);
+    free(y);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
+START_TEST(a_failed_gate_fails_its_command_only) {
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int *x = calloc(1, BYTES), *y = calloc(1, BYTES), value = 3;
+    cl_event held, follower;
+
+    begin();
+    run(queue, set, a, 1, false);
+    ck_ok(clEnqueueFillBuffer(queue, a, &value, 4, 0, BYTES, 1, &gate, &held));
+    ck_ok(clEnqueueFillBuffer(queue, b, &value, 4, 0, BYTES, 0, NULL, &follower));
+    run(queue, add, a, 1, false);
+    read_later(queue, a, x);
+    read_later(queue, b, y);
+    ck_ok(clFlush(queue));
+    ck_ok(clSetUserEventStatus(gate, -77));
+    clFinish(queue);
+    ck_assert_int_eq(event_status(held), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    ck_assert_int_eq(event_status(follower), CL_COMPLETE);
+    ck_assert_int_eq(x[0], 2); /* the fill did nothing */
+    ck_assert_int_eq(y[0], 3);
+    ck_ok(clReleaseEvent(held));
+    ck_ok(clReleaseEvent(follower));
+    free(x);
+    free(y);
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
+/* 100,000 commands behind one: accepted at once, in a time that grows with their number only. */
+static void crowd(cl_command_queue_properties kind) {
+    cl_command_queue on = make_queue(kind), other = make_queue(0);
+    int many = (int)test_size("TUTTI_TEST_COMMANDS", 100000);
+    cl_mem a[4], b = make_buffer(0, BYTES, NULL);
+    cl_int *x = calloc(1, BYTES), *y = calloc(1, BYTES), host[64] = {0}, value = 2;
+    cl_event held;
+    double start;
+
+    begin();
+    for (int i = 0; i < 4; i++) {
+        a[i] = make_buffer(0, BYTES, NULL);
+        run(queue, set, a[i], 0, false);
+    }
+    ck_ok(clFinish(queue));
+    ck_ok(clEnqueueFillBuffer(on, a[0], &value, 4, 0, BYTES, 1, &gate, &held));
+    start = seconds();
+    for (int i = 0; i < many; i++) {
+        cl_mem target = a[i % 4];
+
+        if (kind) /* nothing but events orders an out-of-order queue */
+            ck_ok(clEnqueueFillBuffer(on, target, &i, 4, 64, 64, 1, &held, NULL));
+        else if (i % 1000 == 0)
+            ck_ok(clEnqueueReadBuffer(on, a[0], CL_FALSE, 0, 64, &host[0], 0, NULL, NULL));
+        else if (i % 2 == 0)
+            ck_ok(clEnqueueFillBuffer(on, target, &i, 4, 64, 64, 0, NULL, NULL));
+        else
+            ck_ok(clEnqueueCopyBuffer(on, a[0], target == a[0] ? a[1] : target, 0, 0, 64, 0, NULL,
+                                      NULL));
+    }
+    ck_assert_msg(seconds() - start < 60, "%d commands took %.1f s to be accepted", many,
+                  seconds() - start);
+    ck_assert_int_gt(event_status(held), CL_COMPLETE);
+    /* Independent ones pass, in this queue and in another one. */
+    run(on, set, b, 8, false);
+    if (!kind)
+        read_later(on, b, x);
+    ck_ok(clFlush(on));
+    if (!kind)
+        ck_assert(arrives(x, 8));
+    run(other, set, b, 9, false);
+    ck_ok(clEnqueueReadBuffer(other, b, CL_TRUE, 0, BYTES, y, 0, NULL, NULL));
+    ck_assert_int_eq(y[0], kind ? y[0] : 9);
+    ck_assert_int_gt(event_status(held), CL_COMPLETE);
+    open_gate();
+    ck_ok(clFinish(on));
+    ck_assert_int_eq(event_status(held), CL_COMPLETE);
+    ck_ok(clEnqueueReadBuffer(other, a[0], CL_TRUE, 0, BYTES, y, 0, NULL, NULL));
+    ck_assert_int_eq(y[0], 2);
+    ck_ok(clReleaseEvent(held));
+    for (int i = 0; i < 4; i++)
+        ck_ok(clReleaseMemObject(a[i]));
+    ck_ok(clReleaseMemObject(b));
+    ck_ok(clReleaseCommandQueue(on));
+    ck_ok(clReleaseCommandQueue(other));
+    free(x);
+    free(y);
+    end();
+}
+
+START_TEST(a_crowd_behind_a_gate_in_order) { crowd(0); }
+END_TEST
+
+START_TEST(a_crowd_behind_a_gate_out_of_order) { crowd(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE); }
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {
+        followers_with_nothing_in_common_go_on, held_readers_hold_writers_but_not_readers,
+        parts_of_one_buffer_keep_their_order,   host_memory_holds_too,
+        fences_hold_all_that_follows,           a_failed_gate_fails_its_command_only,
+        a_crowd_behind_a_gate_in_order,         a_crowd_behind_a_gate_out_of_order,
+    };
+
+    return test_main(argc, argv, tests, COUNT(tests));
+}
