@@ -59,8 +59,10 @@ libtutti_la_SOURCES += \
 	src/virtual_device/include.c src/virtual_device/include.h \
 	src/virtual_device/kernel.c src/virtual_device/kernel.h \
 	src/virtual_device/kernel_arguments.c src/virtual_device/kernel_create.h \
+	src/virtual_device/merged.c src/virtual_device/merged.h \
 	src/virtual_device/program.c src/virtual_device/program.h \
 	src/virtual_device/program_info.c \
+	src/virtual_device/prologue.c \
 	src/virtual_device/sampler.c src/virtual_device/sampler.h \
 	src/virtual_device/selection.c src/virtual_device/selection.h \
 	src/virtual_device/signature.c \

@@ -3,6 +3,7 @@
 #include "virtual_device/program.h"
 
 #include "entry_points.h"
+#include "virtual_device/merged.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,7 @@ cl_program tutti_clCreateProgramWithIL(cl_context context, const void *il, size_
     cl_int error = CL_SUCCESS;
     if (!TUTTI_IS_CONTEXT(context))
         return result(NULL, CL_INVALID_CONTEXT, errcode_ret);
-    const struct tutti_real_device *lead = tutti_program_lead();
-    if (!lead || !tutti_device_takes_il(lead))
+    if (!tutti_merged()->ils.count)
         return result(NULL, CL_INVALID_OPERATION, errcode_ret);
     if (!il || length == 0)
         return result(NULL, CL_INVALID_VALUE, errcode_ret);

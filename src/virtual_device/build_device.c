@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/merged.h"
 #include "virtual_device/source.h"
 
 #include <stdio.h>
@@ -10,6 +11,18 @@
 #include <string.h>
 
 static const char argument_option[] = "-cl-kernel-arg-info";
+
+/* Do the options ask for a version of OpenCL C that the virtual device does not promise? */
+static bool asks_for_unknown_version(const char *options) {
+    static const char prefix[] = "-cl-std=";
+    const char *given = options ? strstr(options, prefix) : NULL;
+    unsigned major, minor;
+    if (!given)
+        return false;
+    if (sscanf(given + strlen(prefix), "CL%u.%u", &major, &minor) != 2)
+        return true;
+    return major != 1 && (major != 3 || minor != 0 || tutti_merged()->version < 300);
+}
 
 bool tutti_build_part_wanted(struct tutti_build_job *job, const struct tutti_real_device *device,
                              const struct tutti_real_device *lead) {
@@ -27,6 +40,12 @@ bool tutti_build_part_wanted(struct tutti_build_job *job, const struct tutti_rea
     if (job->program->origin == TUTTI_PROGRAM_BINARY &&
         !tutti_binary_find(job->program->loaded, device))
         return false;
+    /* OpenCL C 2.0 has variables in program scope, of which each device would have its own. */
+    if (job->text && device != lead && asks_for_unknown_version(job->options)) {
+        tutti_log(INFO, "program %p: not on %s: a version of OpenCL C that is not promised",
+                  (void *)job->program, device->name);
+        return false;
+    }
     if (job->text &&
         tutti_source_differs(job->text, job->options, lead, device, name, sizeof(name))) {
         tutti_log(INFO, "program %p: not on %s: its source tests %s", (void *)job->program,

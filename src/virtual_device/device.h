@@ -17,6 +17,8 @@ struct tutti_real_device {
     char *platform_name;             /* CL_PLATFORM_NAME */
     char *driver_version;            /* CL_DRIVER_VERSION */
     char *extensions;                /* CL_DEVICE_EXTENSIONS, spaces around each: " a b " */
+    char *features;                  /* the same of CL_DEVICE_OPENCL_C_FEATURES; " " before 3.0 */
+    char *ils;                       /* the same of CL_DEVICE_IL_VERSION; " " where it takes none */
     cl_device_type type;
     cl_uint version; /* of the device: 120, 200, 300 */
     cl_uint compute_units;

@@ -2,12 +2,9 @@
 #include "virtual_device/device_info.h"
 
 #include "config.h"
+#include "virtual_device/merged.h"
 
 #include <CL/cl_ext.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* How the real devices' answers become one. */
 enum rule {
@@ -16,10 +13,9 @@ enum rule {
     LARGEST,  /* cl_uint: what suits every device */
     SMALLEST, /* cl_uint, size_t or cl_ulong */
     NUMBER,   /* `number`, of `size` bytes: so it is, whatever the real devices say */
+    MASK,     /* cl_bitfield: those of the lead's bits that are in `number` */
     TEXT,     /* `text` */
-    HANDLES,  /* see answer_handle */
-    NAME,
-    EXTENSIONS,
+    OTHER,    /* see answer_other */
 };
 
 static const struct query {
@@ -28,6 +24,7 @@ static const struct query {
     size_t size; /* of a number, in bytes */
     cl_ulong number;
     const char *text;
+    cl_uint since; /* the version that brought the query; below it the query is unknown */
 } queries[] = {
     {.what = CL_DEVICE_TYPE, .rule = LEAD},
     {.what = CL_DEVICE_VENDOR_ID, .rule = LEAD},
@@ -36,7 +33,7 @@ static const struct query {
      .rule = NUMBER,
      .size = sizeof(cl_uint),
      .number = 3},
-    {.what = CL_DEVICE_MAX_WORK_ITEM_SIZES, .rule = HANDLES},
+    {.what = CL_DEVICE_MAX_WORK_ITEM_SIZES, .rule = OTHER},
     {.what = CL_DEVICE_MAX_WORK_GROUP_SIZE, .rule = LEAD},
     {.what = CL_DEVICE_PREFERRED_VECTOR_WIDTH_CHAR, .rule = LEAD},
     {.what = CL_DEVICE_PREFERRED_VECTOR_WIDTH_SHORT, .rule = LEAD},
@@ -99,20 +96,20 @@ static const struct query {
      .size = sizeof(cl_command_queue_properties),
      .number = CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE | CL_QUEUE_PROFILING_ENABLE},
     {.what = CL_DEVICE_BUILT_IN_KERNELS, .rule = TEXT, .text = ""},
-    {.what = CL_DEVICE_PLATFORM, .rule = HANDLES},
-    {.what = CL_DEVICE_NAME, .rule = NAME},
+    {.what = CL_DEVICE_PLATFORM, .rule = OTHER},
+    {.what = CL_DEVICE_NAME, .rule = OTHER},
     {.what = CL_DEVICE_VENDOR, .rule = LEAD},
     {.what = CL_DRIVER_VERSION, .rule = TEXT, .text = PACKAGE_VERSION},
     {.what = CL_DEVICE_PROFILE, .rule = LEAD},
-    {.what = CL_DEVICE_VERSION, .rule = TEXT, .text = "OpenCL 1.2 Tutti " PACKAGE_VERSION},
-    {.what = CL_DEVICE_OPENCL_C_VERSION, .rule = TEXT, .text = "OpenCL C 1.2 Tutti"},
-    {.what = CL_DEVICE_EXTENSIONS, .rule = EXTENSIONS},
+    {.what = CL_DEVICE_VERSION, .rule = OTHER},
+    {.what = CL_DEVICE_OPENCL_C_VERSION, .rule = OTHER},
+    {.what = CL_DEVICE_EXTENSIONS, .rule = OTHER},
     {.what = CL_DEVICE_PRINTF_BUFFER_SIZE, .rule = LEAD},
     {.what = CL_DEVICE_PREFERRED_INTEROP_USER_SYNC,
      .rule = NUMBER,
      .size = sizeof(cl_bool),
      .number = CL_TRUE},
-    {.what = CL_DEVICE_PARENT_DEVICE, .rule = HANDLES},
+    {.what = CL_DEVICE_PARENT_DEVICE, .rule = OTHER},
     {.what = CL_DEVICE_PARTITION_MAX_SUB_DEVICES, .rule = NUMBER, .size = sizeof(cl_uint)},
     {.what = CL_DEVICE_PARTITION_PROPERTIES,
      .rule = NUMBER,
@@ -124,110 +121,108 @@ static const struct query {
      .rule = NUMBER,
      .size = sizeof(cl_device_partition_property)},
     {.what = CL_DEVICE_REFERENCE_COUNT, .rule = NUMBER, .size = sizeof(cl_uint), .number = 1},
+
+    /* OpenCL 2.0 to 3.0; what is optional and 0 here is not supported. */
+    {.what = CL_DEVICE_MAX_READ_WRITE_IMAGE_ARGS, .rule = LEAD, .since = 200},
+    /* Of 2D images made from buffers, which there are not. */
+    {.what = CL_DEVICE_IMAGE_PITCH_ALIGNMENT,
+     .rule = NUMBER,
+     .size = sizeof(cl_uint),
+     .since = 200},
+    {.what = CL_DEVICE_IMAGE_BASE_ADDRESS_ALIGNMENT,
+     .rule = NUMBER,
+     .size = sizeof(cl_uint),
+     .since = 200},
+    {.what = CL_DEVICE_SVM_CAPABILITIES,
+     .rule = NUMBER,
+     .size = sizeof(cl_device_svm_capabilities),
+     .since = 200},
+    {.what = CL_DEVICE_PREFERRED_PLATFORM_ATOMIC_ALIGNMENT, .rule = LEAD, .since = 200},
+    {.what = CL_DEVICE_PREFERRED_GLOBAL_ATOMIC_ALIGNMENT, .rule = LEAD, .since = 200},
+    {.what = CL_DEVICE_PREFERRED_LOCAL_ATOMIC_ALIGNMENT, .rule = LEAD, .since = 200},
+    /* Each real device would have variables in program scope of its own. */
+    {.what = CL_DEVICE_MAX_GLOBAL_VARIABLE_SIZE,
+     .rule = NUMBER,
+     .size = sizeof(size_t),
+     .since = 200},
+    {.what = CL_DEVICE_GLOBAL_VARIABLE_PREFERRED_TOTAL_SIZE,
+     .rule = NUMBER,
+     .size = sizeof(size_t),
+     .since = 200},
+    {.what = CL_DEVICE_QUEUE_ON_DEVICE_PROPERTIES,
+     .rule = NUMBER,
+     .size = sizeof(cl_command_queue_properties),
+     .since = 200},
+    {.what = CL_DEVICE_QUEUE_ON_DEVICE_PREFERRED_SIZE,
+     .rule = NUMBER,
+     .size = sizeof(cl_uint),
+     .since = 200},
+    {.what = CL_DEVICE_QUEUE_ON_DEVICE_MAX_SIZE,
+     .rule = NUMBER,
+     .size = sizeof(cl_uint),
+     .since = 200},
+    {.what = CL_DEVICE_MAX_ON_DEVICE_QUEUES, .rule = NUMBER, .size = sizeof(cl_uint), .since = 200},
+    {.what = CL_DEVICE_MAX_ON_DEVICE_EVENTS, .rule = NUMBER, .size = sizeof(cl_uint), .since = 200},
+    {.what = CL_DEVICE_DEVICE_ENQUEUE_CAPABILITIES,
+     .rule = NUMBER,
+     .size = sizeof(cl_device_device_enqueue_capabilities),
+     .since = 300},
+    {.what = CL_DEVICE_PIPE_SUPPORT, .rule = NUMBER, .size = sizeof(cl_bool), .since = 300},
+    {.what = CL_DEVICE_MAX_PIPE_ARGS, .rule = NUMBER, .size = sizeof(cl_uint), .since = 200},
+    {.what = CL_DEVICE_PIPE_MAX_ACTIVE_RESERVATIONS,
+     .rule = NUMBER,
+     .size = sizeof(cl_uint),
+     .since = 200},
+    {.what = CL_DEVICE_PIPE_MAX_PACKET_SIZE, .rule = NUMBER, .size = sizeof(cl_uint), .since = 200},
+    {.what = CL_DEVICE_MAX_NUM_SUB_GROUPS, .rule = LEAD, .since = 210},
+    {.what = CL_DEVICE_SUB_GROUP_INDEPENDENT_FORWARD_PROGRESS, .rule = LEAD, .since = 210},
+    {.what = CL_DEVICE_IL_VERSION, .rule = OTHER},
+    {.what = CL_DEVICE_ILS_WITH_VERSION, .rule = OTHER, .since = 300},
+    {.what = CL_DEVICE_ATOMIC_MEMORY_CAPABILITIES,
+     .rule = MASK,
+     .number = ~(cl_ulong)CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES,
+     .since = 300},
+    {.what = CL_DEVICE_ATOMIC_FENCE_CAPABILITIES,
+     .rule = MASK,
+     .number = ~(cl_ulong)CL_DEVICE_ATOMIC_SCOPE_ALL_DEVICES,
+     .since = 300},
+    {.what = CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT,
+     .rule = SMALLEST,
+     .size = sizeof(cl_bool),
+     .since = 300},
+    {.what = CL_DEVICE_WORK_GROUP_COLLECTIVE_FUNCTIONS_SUPPORT, .rule = LEAD, .since = 300},
+    {.what = CL_DEVICE_GENERIC_ADDRESS_SPACE_SUPPORT, .rule = LEAD, .since = 300},
+    {.what = CL_DEVICE_PREFERRED_WORK_GROUP_SIZE_MULTIPLE, .rule = LEAD, .since = 300},
+    {.what = CL_DEVICE_NUMERIC_VERSION,
+     .rule = NUMBER,
+     .size = sizeof(cl_version),
+     .number = CL_MAKE_VERSION(3, 0, 0),
+     .since = 300},
+    {.what = CL_DEVICE_OPENCL_C_ALL_VERSIONS, .rule = OTHER, .since = 300},
+    {.what = CL_DEVICE_OPENCL_C_FEATURES, .rule = OTHER, .since = 300},
+    {.what = CL_DEVICE_EXTENSIONS_WITH_VERSION, .rule = OTHER, .since = 300},
+    {.what = CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION, .rule = OTHER, .since = 300},
+    /* Tutti itself was never submitted; drivers that were not say it so. */
+    {.what = CL_DEVICE_LATEST_CONFORMANCE_VERSION_PASSED,
+     .rule = TEXT,
+     .text = "v0000-01-01-00",
+     .since = 300},
+
+    /* Of extensions that are passed on; the lead's error where it has not the extension. */
+    {.what = CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR, .rule = LEAD},
+    {.what = CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR, .rule = LEAD},
+    {.what = CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_4x8BIT_PACKED_KHR, .rule = LEAD},
+    {.what = 0x4231 /* CL_DEVICE_SINGLE_FP_ATOMIC_CAPABILITIES_EXT */, .rule = LEAD},
+    {.what = 0x4232 /* CL_DEVICE_DOUBLE_FP_ATOMIC_CAPABILITIES_EXT */, .rule = LEAD},
+    {.what = 0x4233 /* CL_DEVICE_HALF_FP_ATOMIC_CAPABILITIES_EXT */, .rule = LEAD},
+    {.what = CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, .rule = LEAD},
+    {.what = CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV, .rule = LEAD},
+    {.what = CL_DEVICE_REGISTERS_PER_BLOCK_NV, .rule = LEAD},
+    {.what = CL_DEVICE_WARP_SIZE_NV, .rule = LEAD},
+    {.what = CL_DEVICE_GPU_OVERLAP_NV, .rule = LEAD},
+    {.what = CL_DEVICE_KERNEL_EXEC_TIMEOUT_NV, .rule = LEAD},
+    {.what = CL_DEVICE_INTEGRATED_MEMORY_NV, .rule = LEAD},
 };
-
-/*
- * Extensions that are about what kernels can say. Those with functions, queries or objects of
- * their own would need more of Tutti than passing kernels on.
- */
-static const char *const kernel_extensions[] = {
-    "cl_khr_byte_addressable_store",
-    "cl_khr_global_int32_base_atomics",
-    "cl_khr_global_int32_extended_atomics",
-    "cl_khr_local_int32_base_atomics",
-    "cl_khr_local_int32_extended_atomics",
-    "cl_khr_int64_base_atomics",
-    "cl_khr_int64_extended_atomics",
-    "cl_khr_3d_image_writes",
-    "cl_khr_fp16",
-    "cl_khr_fp64",
-    "cl_khr_expect_assume",
-    "cl_khr_extended_bit_ops",
-    "cl_khr_select_fprounding_mode",
-    "cl_amd_media_ops",
-    "cl_amd_media_ops2",
-    "cl_nv_compiler_options",
-    "cl_nv_pragma_unroll",
-};
-
-static struct {
-    char name[256];
-    char extensions[2048];
-    struct tutti_limits limits;
-} merged;
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-static void append(char *text, size_t size, const char *more) {
-    size_t used = strlen(text);
-    snprintf(text + used, size - used, "%s", more);
-}
-
-/* Programs often give a name 64 bytes, its end included. */
-#define LONGEST_NAME 63
-
-/* "Tutti (2 x A, B)"; where that is too long the lead's name, cut, and how many join it. */
-static void merge_name(const struct tutti_device_list *list) {
-    append(merged.name, sizeof(merged.name), "Tutti (");
-    for (unsigned d = 0; d < list->count; d++) {
-        unsigned alike = 0, first = 1;
-        for (unsigned e = 0; e < list->count; e++) {
-            if (strcmp(list->device[d]->name, list->device[e]->name) != 0)
-                continue;
-            alike++;
-            if (e < d)
-                first = 0;
-        }
-        if (!first)
-            continue;
-        char one[160];
-        if (alike > 1)
-            snprintf(one, sizeof(one), "%s%u x %s", d ? ", " : "", alike, list->device[d]->name);
-        else
-            snprintf(one, sizeof(one), "%s%s", d ? ", " : "", list->device[d]->name);
-        append(merged.name, sizeof(merged.name) - 2, one);
-    }
-    append(merged.name, sizeof(merged.name), ")");
-    if (strlen(merged.name) <= LONGEST_NAME)
-        return;
-    char more[32] = "...)";
-    if (list->count > 1)
-        snprintf(more, sizeof(more), "... + %u more)", list->count - 1);
-    snprintf(merged.name, sizeof(merged.name), "Tutti (%.*s%s",
-             LONGEST_NAME - (int)strlen("Tutti (") - (int)strlen(more), list->device[0]->name,
-             more);
-}
-
-static void merge(void) {
-    const struct tutti_device_list *list = tutti_devices();
-    const struct tutti_real_device *lead = list->device[0];
-    struct tutti_limits *limits = &merged.limits;
-    merge_name(list);
-    append(merged.extensions, sizeof(merged.extensions), "cl_khr_icd");
-    for (size_t i = 0; i < sizeof(kernel_extensions) / sizeof(kernel_extensions[0]); i++) {
-        char spaced[64];
-        snprintf(spaced, sizeof(spaced), " %s ", kernel_extensions[i]);
-        if (!strstr(lead->extensions, spaced))
-            continue;
-        spaced[strlen(spaced) - 1] = 0;
-        append(merged.extensions, sizeof(merged.extensions), spaced);
-    }
-    limits->max_work_group_size = lead->max_work_group_size;
-    memcpy(limits->max_work_item_sizes, lead->max_work_item_sizes,
-           sizeof(limits->max_work_item_sizes));
-    limits->max_mem_alloc_size = lead->max_mem_alloc_size;
-    limits->image_support = lead->image_support;
-    limits->version = 120;
-    for (unsigned d = 0; d < list->count; d++) {
-        limits->global_mem_size += list->device[d]->global_mem_size;
-        if (list->device[d]->mem_base_addr_align > limits->mem_base_addr_align)
-            limits->mem_base_addr_align = list->device[d]->mem_base_addr_align;
-    }
-}
-
-const struct tutti_limits *tutti_device_limits(void) {
-    pthread_once(&once, merge);
-    return &merged.limits;
-}
 
 /* One real device's number, widened. */
 static cl_int ask_number(const struct tutti_real_device *device, const struct query *query,
@@ -259,12 +254,50 @@ static cl_int merge_numbers(const struct query *query, cl_ulong *result) {
     return CL_SUCCESS;
 }
 
-static cl_int answer_handle(cl_device_info what, size_t size, void *value, size_t *size_ret) {
-    void *handle = what == CL_DEVICE_PLATFORM ? tutti_platform() : NULL;
-    if (what == CL_DEVICE_MAX_WORK_ITEM_SIZES)
-        return tutti_info_return(merged.limits.max_work_item_sizes,
-                                 sizeof(merged.limits.max_work_item_sizes), size, value, size_ret);
-    return tutti_info_return(&handle, sizeof(handle), size, value, size_ret);
+static cl_int answer_names(const struct tutti_names *names, size_t size, void *value,
+                           size_t *size_ret) {
+    return tutti_info_return(names->list, names->count * sizeof(*names->list), size, value,
+                             size_ret);
+}
+
+static cl_int answer_other(cl_device_info what, size_t size, void *value, size_t *size_ret) {
+    static const struct tutti_names none;
+    const struct tutti_merged *merged = tutti_merged();
+    void *handle = NULL;
+    switch (what) {
+    case CL_DEVICE_PLATFORM:
+        handle = tutti_platform();
+        return tutti_info_return(&handle, sizeof(handle), size, value, size_ret);
+    case CL_DEVICE_PARENT_DEVICE:
+        return tutti_info_return(&handle, sizeof(handle), size, value, size_ret);
+    case CL_DEVICE_MAX_WORK_ITEM_SIZES:
+        return tutti_info_return(merged->limits.max_work_item_sizes,
+                                 sizeof(merged->limits.max_work_item_sizes), size, value, size_ret);
+    case CL_DEVICE_NAME:
+        return tutti_info_return_string(merged->name, size, value, size_ret);
+    case CL_DEVICE_VERSION:
+        return tutti_info_return_string(merged->device_version, size, value, size_ret);
+    case CL_DEVICE_OPENCL_C_VERSION:
+        return tutti_info_return_string(merged->opencl_c_version, size, value, size_ret);
+    case CL_DEVICE_EXTENSIONS:
+        return tutti_info_return_string(merged->extension_text, size, value, size_ret);
+    case CL_DEVICE_EXTENSIONS_WITH_VERSION:
+        return answer_names(&merged->extensions, size, value, size_ret);
+    case CL_DEVICE_OPENCL_C_ALL_VERSIONS:
+        return answer_names(&merged->c_versions, size, value, size_ret);
+    case CL_DEVICE_OPENCL_C_FEATURES:
+        return answer_names(&merged->features, size, value, size_ret);
+    case CL_DEVICE_BUILT_IN_KERNELS_WITH_VERSION:
+        return answer_names(&none, size, value, size_ret);
+    case CL_DEVICE_ILS_WITH_VERSION:
+        return answer_names(&merged->ils, size, value, size_ret);
+    case CL_DEVICE_IL_VERSION: /* before 2.1 cl_khr_il_program's */
+        return merged->version >= 210 || merged->ils.count
+                   ? tutti_info_return_string(merged->il_version, size, value, size_ret)
+                   : CL_INVALID_VALUE;
+    default:
+        return CL_INVALID_VALUE;
+    }
 }
 
 cl_int tutti_device_info(cl_device_info param_name, size_t param_value_size, void *param_value,
@@ -273,9 +306,8 @@ cl_int tutti_device_info(cl_device_info param_name, size_t param_value_size, voi
     for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]) && !query; i++)
         if (queries[i].what == param_name)
             query = &queries[i];
-    if (!query)
+    if (!query || query->since > tutti_merged()->version)
         return CL_INVALID_VALUE;
-    pthread_once(&once, merge);
     const struct tutti_real_device *lead = tutti_devices()->device[0];
     cl_ulong number = query->number;
     cl_int error = CL_SUCCESS;
@@ -293,20 +325,20 @@ cl_int tutti_device_info(cl_device_info param_name, size_t param_value_size, voi
     case TEXT:
         return tutti_info_return_string(query->text, param_value_size, param_value,
                                         param_value_size_ret);
-    case NAME:
-        return tutti_info_return_string(merged.name, param_value_size, param_value,
-                                        param_value_size_ret);
-    case EXTENSIONS:
-        return tutti_info_return_string(merged.extensions, param_value_size, param_value,
-                                        param_value_size_ret);
-    case HANDLES:
-        return answer_handle(param_name, param_value_size, param_value, param_value_size_ret);
+    case MASK:
+        error =
+            lead->dispatch->clGetDeviceInfo(lead->id, param_name, sizeof(number), &number, NULL);
+        number &= query->number;
+        break;
+    case OTHER:
+        return answer_other(param_name, param_value_size, param_value, param_value_size_ret);
     }
     if (error != CL_SUCCESS)
         return error;
     cl_uint small = (cl_uint)number;
-    return tutti_info_return(query->size == sizeof(small) ? (const void *)&small : &number,
-                             query->size, param_value_size, param_value, param_value_size_ret);
+    size_t size = query->rule == MASK ? sizeof(number) : query->size;
+    return tutti_info_return(size == sizeof(small) ? (const void *)&small : &number, size,
+                             param_value_size, param_value, param_value_size_ret);
 }
 
 cl_device_type tutti_device_type(void) {

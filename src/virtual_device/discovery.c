@@ -2,6 +2,7 @@
 #include "virtual_device/device.h"
 
 #include "log.h"
+#include "virtual_device/merged.h"
 #include "virtual_device/selection.h"
 #include "virtual_device/vendor.h"
 
@@ -46,6 +47,33 @@ static char *ask_extensions(const struct tutti_real_device *device) {
     return spaced;
 }
 
+/* The names of CL_DEVICE_OPENCL_C_FEATURES, likewise. */
+static char *ask_features(const struct tutti_real_device *device) {
+    size_t count, size = 2;
+    cl_name_version *features = tutti_names_ask(device, CL_DEVICE_OPENCL_C_FEATURES, &count);
+    for (size_t i = 0; i < count; i++)
+        size += strlen(features[i].name) + 1;
+    char *spaced = malloc(size), *end = spaced;
+    if (spaced)
+        end = stpcpy(end, " ");
+    for (size_t i = 0; spaced && i < count; i++) {
+        end = stpcpy(end, features[i].name);
+        end = stpcpy(end, " ");
+    }
+    free(features);
+    return spaced;
+}
+
+/* The intermediate languages, likewise. */
+static char *ask_ils(const struct tutti_real_device *device) {
+    bool can = device->version >= 210 || strstr(device->extensions, " cl_khr_il_program ");
+    char *bare = can ? ask_string(device, CL_DEVICE_IL_VERSION) : NULL, *spaced = NULL;
+    if (asprintf(&spaced, " %s ", bare ? bare : "") < 0)
+        spaced = NULL;
+    free(bare);
+    return spaced;
+}
+
 static uint64_t hash(uint64_t seed, const char *string) {
     for (; *string; string++)
         seed = (seed ^ (unsigned char)*string) * 0x100000001b3u;
@@ -57,6 +85,8 @@ static void free_device(struct tutti_real_device *device) {
     free(device->platform_name);
     free(device->driver_version);
     free(device->extensions);
+    free(device->features);
+    free(device->ils);
     free(device);
 }
 
@@ -113,8 +143,12 @@ static struct tutti_real_device *describe(cl_platform_id platform, const cl_icd_
     device->driver_version = ask_string(device, CL_DRIVER_VERSION);
     device->extensions = ask_extensions(device);
     device->version = version_of(device);
+    if (device->extensions) {
+        device->features = ask_features(device);
+        device->ils = ask_ils(device);
+    }
     if (!device->name || !device->platform_name || !device->driver_version || !device->extensions ||
-        !read_properties(device)) {
+        !device->features || !device->ils || !read_properties(device)) {
         tutti_log(WARNING, "%s: a device that can't be asked", platform_name);
         free_device(device);
         return NULL;

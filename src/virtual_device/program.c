@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/merged.h"
 
 #include <CL/cl_ext.h>
 #include <stdlib.h>
@@ -92,10 +93,6 @@ cl_program tutti_program_create_source(cl_context context, cl_uint count, const 
     return program;
 }
 
-bool tutti_device_takes_il(const struct tutti_real_device *device) {
-    return device->version >= 210 || strstr(device->extensions, " cl_khr_il_program ");
-}
-
 static cl_program make_real_il(cl_program program, const struct tutti_real_device *device,
                                cl_int *error) {
     const cl_icd_dispatch *dispatch = device->dispatch;
@@ -103,10 +100,12 @@ static cl_program make_real_il(cl_program program, const struct tutti_real_devic
     /* Tables of older drivers end before this slot. */
     if (device->version >= 210)
         create = dispatch->clCreateProgramWithIL;
-    else if (tutti_device_takes_il(device) && dispatch->clGetExtensionFunctionAddressForPlatform)
+    else if (dispatch->clGetExtensionFunctionAddressForPlatform)
         create = (clCreateProgramWithILKHR_fn)dispatch->clGetExtensionFunctionAddressForPlatform(
             device->platform, "clCreateProgramWithILKHR");
     *error = CL_INVALID_OPERATION;
+    if (device->ils[strspn(device->ils, " ")] == '\0')
+        return NULL;
     cl_program real =
         create ? create(device->place.context, program->il, program->il_size, error) : NULL;
     for (struct tutti_specialization *s = program->specializations; real && s; s = s->next)
@@ -123,8 +122,11 @@ cl_program tutti_program_make_real(cl_program program, const struct tutti_real_d
     *error = CL_INVALID_OPERATION;
     tutti_driver_lock(device);
     if (program->origin == TUTTI_PROGRAM_SOURCE && dispatch->clCreateProgramWithSource) {
-        const char *source = program->source;
-        real = dispatch->clCreateProgramWithSource(context, 1, &source, NULL, error);
+        const char *prologue = tutti_source_prologue(device);
+        const char *texts[] = {prologue, program->source};
+        cl_uint skipped = *prologue ? 0 : 1;
+        real =
+            dispatch->clCreateProgramWithSource(context, 2 - skipped, texts + skipped, NULL, error);
     } else if (program->origin == TUTTI_PROGRAM_BINARY && dispatch->clCreateProgramWithBinary) {
         const struct tutti_binary_entry *entry = tutti_binary_find(program->loaded, device);
         const unsigned char *bytes = entry ? entry->bytes : NULL;

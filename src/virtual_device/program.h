@@ -90,9 +90,6 @@ cl_program tutti_program_create_il(cl_context context, const void *il, size_t si
 cl_program tutti_program_make_real(cl_program program, const struct tutti_real_device *device,
                                    cl_int *error);
 
-/* Does the device take programs in intermediate language? */
-bool tutti_device_takes_il(const struct tutti_real_device *device);
-
 /* clSetProgramSpecializationConstant (5.8.3): the lead's answer. */
 cl_int tutti_program_specialize(cl_program program, cl_uint id, size_t size, const void *value);
 

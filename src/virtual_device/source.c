@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/source.h"
 
+#include "virtual_device/merged.h"
+
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -114,7 +116,7 @@ bool tutti_source_prints(const char *source) {
     return false;
 }
 
-/* Is the name defined by the program itself: a #define of the source, a -D of the options? */
+/* Is the name defined by the program itself: a #define of the source, an option? */
 static bool defined_by_program(const char *source, const char *options,
                                const struct tutti_token *name) {
     struct tutti_reader reader;
@@ -127,6 +129,8 @@ static bool defined_by_program(const char *source, const char *options,
             return true;
         before = token;
     }
+    if (tutti_token_is(name, "__OPENCL_C_VERSION__") && options && strstr(options, "-cl-std="))
+        return true;
     for (const char *p = options ? strstr(options, "-D") : NULL; p; p = strstr(p, "-D")) {
         p += 2;
         p += strspn(p, " \t\"'");
@@ -136,12 +140,14 @@ static bool defined_by_program(const char *source, const char *options,
     return false;
 }
 
-static bool has_extension(const struct tutti_real_device *device, const struct tutti_token *name) {
+/* Do only one of the lists have the name, and the virtual device too? (tutti_source_prologue) */
+static bool lists_differ(const struct tutti_token *name, const char *one, const char *other,
+                         const struct tutti_names *shown) {
     char word[128];
     if (name->length + 3 > sizeof(word))
         return false;
     snprintf(word, sizeof(word), " %.*s ", (int)name->length, name->start);
-    return strstr(device->extensions, word) != NULL;
+    return shown->text && strstr(shown->text, word) && !strstr(one, word) != !strstr(other, word);
 }
 
 static bool starts_with(const struct tutti_token *name, const char *prefix) {
@@ -154,14 +160,17 @@ static bool tells_apart(const struct tutti_token *name, const struct tutti_real_
     /* No OpenCL C compiler defines these, whatever the machine. */
     static const char *const nowhere[] = {"__cplusplus", "__APPLE__",  "_WIN32",       "_WIN64",
                                           "_MSC_VER",    "__CUDACC__", "__CUDA_ARCH__"};
-    if (one->identity == other->identity)
-        return false;
+    const struct tutti_merged *merged = tutti_merged();
     if (starts_with(name, "cl_") || starts_with(name, "cles_"))
-        return has_extension(one, name) != has_extension(other, name);
+        return lists_differ(name, one->extensions, other->extensions, &merged->extensions);
+    if (starts_with(name, "__opencl_c_"))
+        return lists_differ(name, one->features, other->features, &merged->features);
+    if (tutti_token_is(name, "__OPENCL_VERSION__"))
+        return false; /* the virtual device's, as its prologue says */
     if (starts_with(name, "__OPENCL_") || starts_with(name, "CL_VERSION_"))
         return one->version != other->version;
     if (tutti_token_is(name, "__IMAGE_SUPPORT__"))
-        return one->image_support != other->image_support;
+        return merged->limits.image_support && one->image_support != other->image_support;
     if (tutti_token_is(name, "__ENDIAN_LITTLE__") || tutti_token_is(name, "__kernel_exec"))
         return false;
     for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++)
@@ -173,6 +182,15 @@ static bool tells_apart(const struct tutti_token *name, const struct tutti_real_
     return reserved || starts_with(name, "FP_FAST_FMA");
 }
 
+/* Their size is the device's, and the program may have asked for the lead's. */
+static bool speaks_of_sub_groups(const struct tutti_token *token) {
+    static const char word[] = "sub_group";
+    for (size_t i = 0; i + strlen(word) <= token->length && token->kind == TUTTI_TOKEN_WORD; i++)
+        if (memcmp(token->start + i, word, strlen(word)) == 0)
+            return true;
+    return false;
+}
+
 bool tutti_source_differs(const char *source, const char *options,
                           const struct tutti_real_device *one,
                           const struct tutti_real_device *other, char *name, size_t name_size) {
@@ -180,10 +198,16 @@ bool tutti_source_differs(const char *source, const char *options,
     struct tutti_token token;
     unsigned directive = 0;
     bool first = false, tests = false;
+    if (one->identity == other->identity)
+        return false;
     tutti_reader_init(&reader, source);
     while (tutti_reader_next(&reader, &token)) {
-        if (!token.directive)
-            continue;
+        if (!token.directive) {
+            if (!speaks_of_sub_groups(&token))
+                continue;
+            snprintf(name, name_size, "%.*s", (int)token.length, token.start);
+            return true;
+        }
         if (token.directive != directive) {
             directive = token.directive;
             first = true;

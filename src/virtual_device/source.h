@@ -43,7 +43,7 @@ bool tutti_source_prints(const char *source);
 /*
  * Conditional directives that test what the two devices define differently (an extension, the
  * version, the vendor) can give the source another meaning on each: argument types, layouts,
- * launch sizes. Copies the first such name into `name`. `options` (may be NULL) are the build's: a
+ * launch sizes. So do sub-groups, whose size the program may know. Copies the first such name into `name`. `options` (may be NULL) are the build's: a
  * macro defined there or in the source itself is no difference.
  */
 bool tutti_source_differs(const char *source, const char *options,
