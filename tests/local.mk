@@ -3,6 +3,7 @@
 # Each topic is one program of its own: the runtime starts once in a process.
 SPECIFICATION_TESTS = \
 	tests/test_platform \
+	tests/test_version \
 	tests/test_context \
 	tests/test_queue \
 	tests/test_buffer \
@@ -51,6 +52,10 @@ TEST_LIBS = tests/libsupport.a $(CHECK_LIBS) $(OPENCL_LIBS) -ldl
 tests_test_platform_SOURCES = tests/test_platform.c
 tests_test_platform_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_platform_LDADD = $(TEST_LIBS)
+
+tests_test_version_SOURCES = tests/test_version.c
+tests_test_version_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_version_LDADD = $(TEST_LIBS)
 
 tests_test_context_SOURCES = tests/test_context.c
 tests_test_context_CPPFLAGS = $(TEST_CPPFLAGS)
