@@ -26,3 +26,20 @@ const char *tutti_env_string(enum tutti_env variable) {
     pthread_once(&once, read_all);
     return values[variable];
 }
+
+size_t tutti_env_size(enum tutti_env variable, size_t otherwise) {
+    const char *text = tutti_env_string(variable);
+    char *end;
+    if (!text || *text < '0' || *text > '9')
+        return otherwise;
+    size_t number = strtoull(text, &end, 10), scaled;
+    int power = *end == 'K' || *end == 'k'   ? 10
+                : *end == 'M' || *end == 'm' ? 20
+                : *end == 'G' || *end == 'g' ? 30
+                                             : 0;
+    if (power)
+        end++;
+    if (*end || __builtin_mul_overflow(number, (size_t)1 << power, &scaled))
+        return otherwise;
+    return scaled;
+}

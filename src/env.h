@@ -2,6 +2,8 @@
 #ifndef TUTTI_ENV_H
 #define TUTTI_ENV_H
 
+#include <stddef.h>
+
 /* The variables of env.def by name. */
 enum tutti_env {
 #define ENV(name, type, default_value, meaning) name,
@@ -12,5 +14,11 @@ enum tutti_env {
 
 /* The variable's value at its first use; NULL when it is not set. */
 const char *tutti_env_string(enum tutti_env variable);
+
+/*
+ * The variable as a number of bytes, a number with K, M or G (powers of 1024) behind it or not;
+ * `otherwise` when it is not set or not that.
+ */
+size_t tutti_env_size(enum tutti_env variable, size_t otherwise);
 
 #endif

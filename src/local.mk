@@ -27,12 +27,16 @@ libtutti_la_SOURCES += \
 	src/memory/block.c src/memory/block.h \
 	src/memory/coherence.c src/memory/coherence.h \
 	src/memory/color.c src/memory/color.h \
+	src/memory/device_copy.c src/memory/device_copy.h \
 	src/memory/image.c src/memory/image.h \
 	src/memory/interface.c \
 	src/memory/mem.c src/memory/mem.h \
+	src/memory/pinned.c src/memory/pinned.h \
 	src/memory/region.c src/memory/region.h \
+	src/memory/staging.c src/memory/staging.h \
 	src/memory/storage.c src/memory/storage.h \
 	src/memory/traffic.c src/memory/traffic.h \
+	src/memory/transfer_path.c src/memory/transfer_path.h \
 	src/memory/view.c src/memory/view.h \
 	src/sched/command.c src/sched/command.h \
 	src/sched/device_task.c src/sched/device_task.h \

@@ -33,7 +33,8 @@ TUTTI_TESTS = \
 VARIANT_TESTS = \
 	tests/variant_real_pocl \
 	tests/variant_pthread \
-	tests/variant_oclgrind
+	tests/variant_oclgrind \
+	tests/variant_staged
 
 EXTRA_DIST += $(VARIANT_TESTS) tests/run-variant tests/valgrind.supp
 

@@ -10,6 +10,7 @@
 #include "memory/image.h"
 #include "memory/traffic.h"
 #include "sched/runtime.h"
+#include "virtual_device/driver.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -102,14 +103,15 @@ static int hand_to_starpu(struct tutti_real_device *device, cl_command_queue que
     return 0;
 }
 
-static int upload(void *source, void *target, unsigned target_node, cl_event *event) {
+static int upload(struct tutti_real_device *device, void *source, void *target, cl_event *event) {
     struct tutti_interface *from = source, *to = target;
-    struct tutti_real_device *device = tutti_runtime_device_of_node(target_node);
     void *home = tutti_view_home(from->view);
     const struct tutti_storage *storage = &to->storage;
-    if (!device || !storage->mem || !home || storage->at_home)
+    if (!storage->mem || !home || storage->at_home)
         return 0;
     tutti_traffic_count(device, TUTTI_UPLOAD, from->view->size);
+    if (!storage->bytes)
+        tutti_view_lock_home(from->view);
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(from->view, &packed, &at_home);
     if (storage->bytes) {
@@ -207,14 +209,15 @@ static void fetch_image_around_maps(const struct tutti_real_device *device,
     free(bounce);
 }
 
-static int download(void *source, unsigned source_node, void *target, cl_event *event) {
+static int download(struct tutti_real_device *device, void *source, void *target, cl_event *event) {
     struct tutti_interface *from = source, *to = target;
-    struct tutti_real_device *device = tutti_runtime_device_of_node(source_node);
     char *home = tutti_view_home(to->view);
     const struct tutti_storage *storage = &from->storage;
-    if (!device || !storage->mem || !home || storage->at_home)
+    if (!storage->mem || !home || storage->at_home)
         return 0;
     tutti_traffic_count(device, TUTTI_DOWNLOAD, from->view->size);
+    if (!storage->bytes)
+        tutti_view_lock_home(to->view);
     pthread_mutex_lock(&to->view->lock);
     bool mapped = to->view->mapped != NULL;
     pthread_mutex_unlock(&to->view->lock);
@@ -245,13 +248,25 @@ static int download(void *source, unsigned source_node, void *target, cl_event *
 static int ram_to_opencl_async(void *source, unsigned source_node, void *target,
                                unsigned target_node, cl_event *event) {
     (void)source_node;
-    return upload(source, target, target_node, event);
+    struct tutti_real_device *device = tutti_runtime_device_of_node(target_node);
+    if (!device)
+        return 0;
+    tutti_driver_lock(device);
+    int result = upload(device, source, target, event);
+    tutti_driver_unlock(device);
+    return result;
 }
 
 static int opencl_to_ram_async(void *source, unsigned source_node, void *target,
                                unsigned target_node, cl_event *event) {
     (void)target_node;
-    return download(source, source_node, target, event);
+    struct tutti_real_device *device = tutti_runtime_device_of_node(source_node);
+    if (!device)
+        return 0;
+    tutti_driver_lock(device);
+    int result = download(device, source, target, event);
+    tutti_driver_unlock(device);
+    return result;
 }
 
 static int ram_to_opencl(void *source, unsigned source_node, void *target, unsigned target_node) {

@@ -36,6 +36,10 @@ static inline size_t tutti_place_end(const struct tutti_place *place,
            (region->size[1] - 1) * place->row_pitch + region->size[0];
 }
 
+static inline size_t tutti_region_bytes(const struct tutti_region *region) {
+    return region->size[0] * region->size[1] * region->size[2];
+}
+
 static inline bool tutti_region_is_linear(const struct tutti_region *region) {
     return region->size[1] == 1 && region->size[2] == 1;
 }

@@ -2,10 +2,16 @@
 #include "memory/view.h"
 
 #include "memory/block.h"
+#include "memory/pinned.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Drivers have copied smaller transfers before memory could be locked for them. */
+#define LEAST_PINNED ((size_t)64 << 10)
+/* The program's pages are locked for this view alone, which must pay. */
+#define LEAST_LOCKED ((size_t)1 << 20)
 
 struct tutti_region tutti_view_whole(const struct tutti_view *view) {
     const struct tutti_shape *shape = &view->shape;
@@ -71,8 +77,9 @@ void tutti_view_destroy(struct tutti_view *view) {
         tutti_runtime_busy();
         starpu_data_unregister_no_coherency(view->handle);
         tutti_runtime_idle();
-        if (!view->home_is_users)
+        if (!view->home_is_users && !view->pinned)
             tutti_block_free(view->home, view->size);
+        tutti_pinned_free(view->pinned);
     }
     while (view->stale) {
         struct tutti_stale *stale = view->stale;
@@ -89,11 +96,32 @@ void tutti_view_destroy(struct tutti_view *view) {
 
 void *tutti_view_home(struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
+    if (!view->home && view->size >= LEAST_PINNED &&
+        (view->pinned = tutti_pinned_allocate(view->size)))
+        view->home = tutti_pinned_bytes(view->pinned);
     if (!view->home)
         view->home = tutti_block_allocate(view->size);
     void *home = view->home;
     pthread_mutex_unlock(&view->lock);
     return home;
+}
+
+/* From the first byte of the home memory to the last, padding between included. */
+static size_t home_bytes(const struct tutti_view *view) {
+    static const struct tutti_place start;
+    struct tutti_place at_home = tutti_view_at_home(view, &start);
+    struct tutti_region whole = tutti_view_whole(view);
+    return tutti_place_end(&at_home, &whole);
+}
+
+void tutti_view_lock_home(struct tutti_view *view) {
+    if (!view->home_is_users || view->size < LEAST_LOCKED)
+        return;
+    pthread_mutex_lock(&view->lock);
+    if (!view->lock_tried)
+        view->pinned = tutti_pinned_lock(view->home, home_bytes(view));
+    view->lock_tried = true;
+    pthread_mutex_unlock(&view->lock);
 }
 
 void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {

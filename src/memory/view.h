@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <starpu.h>
 
+struct tutti_pinned;
 struct tutti_view;
 
 /* Bytes of a view that another view of the same buffer has written since. Offsets in the buffer. */
@@ -43,9 +44,11 @@ struct tutti_view {
     bool defined; /* something was written: before that, any content is right */
     struct tutti_stale *stale;
 
-    pthread_mutex_t lock; /* guards what follows */
-    void *home;           /* host memory; made at first use, and stays where it is */
-    bool home_is_users;   /* CL_MEM_USE_HOST_PTR */
+    pthread_mutex_t lock;        /* guards what follows */
+    void *home;                  /* host memory; made at first use, and stays where it is */
+    bool home_is_users;          /* CL_MEM_USE_HOST_PTR */
+    struct tutti_pinned *pinned; /* the home memory's, if it is page-locked */
+    bool lock_tried;             /* of the program's memory */
     struct tutti_mapped *mapped;
 };
 
@@ -107,8 +110,12 @@ bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size
  */
 void tutti_view_destroy(struct tutti_view *view);
 
-/* The view's host memory, made now if need be; NULL when out of memory. */
+/*
+ * The view's host memory, made now if need be; NULL when out of memory. Page-locked where that
+ * helps and can be; the program's own is when tutti_view_lock_home is called.
+ */
 void *tutti_view_home(struct tutti_view *view);
+void tutti_view_lock_home(struct tutti_view *view);
 
 /*
  * Which copies are valid; the view must be acquired, so that the answer stays true. A device's copy

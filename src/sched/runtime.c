@@ -3,6 +3,7 @@
 
 #include "env.h"
 #include "log.h"
+#include "memory/pinned.h"
 #include "sched/environment.h"
 #include "virtual_device/build.h"
 
@@ -35,6 +36,7 @@ static struct {
     pthread_cond_t drained;
     atomic_long busy;
     bool paused;
+    bool trimming; /* drivers get memory back right now */
     unsigned long stamp; /* counts the times that `busy` left zero */
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER,
                  .idle = PTHREAD_COND_INITIALIZER,
@@ -103,13 +105,35 @@ static void deadline_in(struct timespec *deadline, long milliseconds) {
     }
 }
 
+/* Waits while there is work, or the workers sleep; after two seconds of sleep gives memory back. */
+static void wait_for_idleness(void) {
+    bool trimmed = false;
+    while (atomic_load(&pause_state.busy) > 0 || pause_state.paused) {
+        if (trimmed || !pause_state.paused) {
+            pthread_cond_wait(&pause_state.idle, &pause_state.lock);
+            continue;
+        }
+        struct timespec deadline;
+        deadline_in(&deadline, 2000);
+        if (pthread_cond_timedwait(&pause_state.idle, &pause_state.lock, &deadline) == ETIMEDOUT &&
+            pause_state.paused && !atomic_load(&runtime.exiting)) {
+            pause_state.trimming = true;
+            pthread_mutex_unlock(&pause_state.lock);
+            tutti_pinned_trim();
+            pthread_mutex_lock(&pause_state.lock);
+            pause_state.trimming = false;
+            pthread_cond_broadcast(&pause_state.drained);
+            trimmed = true;
+        }
+    }
+}
+
 /* Puts the workers to sleep when nothing was in flight for 10 ms. */
 static void *keeper(void *unused) {
     (void)unused;
     pthread_mutex_lock(&pause_state.lock);
     for (;;) {
-        while (atomic_load(&pause_state.busy) > 0 || pause_state.paused)
-            pthread_cond_wait(&pause_state.idle, &pause_state.lock);
+        wait_for_idleness();
         unsigned long stamp = pause_state.stamp;
         struct timespec deadline;
         deadline_in(&deadline, 10);
@@ -140,6 +164,8 @@ static void at_exit(void) {
            pthread_cond_timedwait(&pause_state.drained, &pause_state.lock, &deadline) != ETIMEDOUT)
         ;
     atomic_store(&runtime.exiting, true);
+    while (pause_state.trimming)
+        pthread_cond_wait(&pause_state.drained, &pause_state.lock);
     if (!pause_state.paused) {
         starpu_pause();
         pause_state.paused = true;

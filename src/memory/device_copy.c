@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/device_copy.h"
+
+#include "memory/image.h"
+#include "memory/pinned.h"
+#include "memory/staging.h"
+#include "memory/traffic.h"
+#include "memory/transfer_path.h"
+#include "virtual_device/driver.h"
+
+/* Waits for a real command and gives its event back. */
+static cl_int wait_for(const cl_icd_dispatch *driver, cl_event event) {
+    cl_int error = driver->clWaitForEvents(1, &event);
+    cl_int status = CL_COMPLETE;
+    if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST &&
+        driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                               NULL) == CL_SUCCESS &&
+        status < 0)
+        error = status;
+    driver->clReleaseEvent(event);
+    return error;
+}
+
+static cl_int read_blocking(const struct tutti_view *view, const struct tutti_copy *copy,
+                            const struct tutti_place *from, void *target,
+                            const struct tutti_place *to, const struct tutti_region *region) {
+    const struct tutti_real_device *device = copy->device;
+    if (tutti_shape_is_boxed(&view->shape))
+        return tutti_image_read(device, &view->shape, copy->mem, from, target, to, region, NULL);
+    if (tutti_region_is_linear(region))
+        return device->dispatch->clEnqueueReadBuffer(
+            device->place.downloads, copy->mem, CL_TRUE, tutti_place_first(from), region->size[0],
+            (char *)target + tutti_place_first(to), 0, NULL, NULL);
+    return device->dispatch->clEnqueueReadBufferRect(
+        device->place.downloads, copy->mem, CL_TRUE, from->origin, to->origin, region->size,
+        from->row_pitch, from->slice_pitch, to->row_pitch, to->slice_pitch, target, 0, NULL, NULL);
+}
+
+static cl_int write_blocking(const struct tutti_view *view, const struct tutti_copy *copy,
+                             const struct tutti_place *to, const void *source,
+                             const struct tutti_place *from, const struct tutti_region *region) {
+    const struct tutti_real_device *device = copy->device;
+    if (tutti_shape_is_boxed(&view->shape))
+        return tutti_image_write(device, &view->shape, copy->mem, to, source, from, region, NULL);
+    if (tutti_region_is_linear(region))
+        return device->dispatch->clEnqueueWriteBuffer(
+            device->place.uploads, copy->mem, CL_TRUE, tutti_place_first(to), region->size[0],
+            (const char *)source + tutti_place_first(from), 0, NULL, NULL);
+    return device->dispatch->clEnqueueWriteBufferRect(
+        device->place.uploads, copy->mem, CL_TRUE, to->origin, from->origin, region->size,
+        to->row_pitch, to->slice_pitch, from->row_pitch, from->slice_pitch, source, 0, NULL, NULL);
+}
+
+/* By the driver's own command. */
+static cl_int read_direct(const struct tutti_view *view, const struct tutti_copy *copy,
+                          const struct tutti_place *from, void *target,
+                          const struct tutti_place *to, const struct tutti_region *region) {
+    tutti_driver_lock(copy->device);
+    cl_int error = read_blocking(view, copy, from, target, to, region);
+    tutti_driver_unlock(copy->device);
+    return error;
+}
+
+static cl_int write_direct(const struct tutti_view *view, const struct tutti_copy *copy,
+                           const struct tutti_place *to, const void *source,
+                           const struct tutti_place *from, const struct tutti_region *region) {
+    tutti_driver_lock(copy->device);
+    cl_int error = write_blocking(view, copy, to, source, from, region);
+    tutti_driver_unlock(copy->device);
+    return error;
+}
+
+/* The device's end of a staged transfer. */
+struct far_end {
+    struct tutti_staging staging;
+    const struct tutti_view *view;
+    const struct tutti_copy *copy;
+};
+
+static cl_int move_part(const struct tutti_staging *staging, const struct tutti_place *there,
+                        void *pinned, const struct tutti_place *packed,
+                        const struct tutti_region *part) {
+    const struct far_end *end = (const struct far_end *)(const void *)staging;
+    return staging->to_device ? write_direct(end->view, end->copy, there, pinned, packed, part)
+                              : read_direct(end->view, end->copy, there, pinned, packed, part);
+}
+
+/* Is the memory one that the driver would have to stage? Then done in chunks, with `*error`. */
+static bool stage(const struct tutti_view *view, const struct tutti_copy *copy, bool to_device,
+                  const struct tutti_place *there, void *memory, const struct tutti_place *here,
+                  const struct tutti_region *region, cl_int *error) {
+    unsigned threads = tutti_transfer_path_threads(copy->device, tutti_region_bytes(region));
+    size_t first = tutti_place_first(here);
+    if (!threads ||
+        tutti_pinned_covers((char *)memory + first, tutti_place_end(here, region) - first))
+        return false;
+    struct far_end end = {{move_part, to_device}, view, copy};
+    *error = tutti_staging_run(&end.staging, threads, there, memory, here, region);
+    return *error != CL_OUT_OF_HOST_MEMORY;
+}
+
+cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *copy,
+                       const struct tutti_place *from, void *target, const struct tutti_place *to,
+                       const struct tutti_region *region) {
+    cl_int error;
+    if (!copy->mem)
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    tutti_traffic_count(copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
+    if (copy->bytes) {
+        struct tutti_place packed = tutti_view_packed(view, from);
+        tutti_region_copy(target, to, copy->bytes, &packed, region);
+        return CL_SUCCESS;
+    }
+    if (stage(view, copy, false, from, target, to, region, &error))
+        return error;
+    return read_direct(view, copy, from, target, to, region);
+}
+
+cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *copy,
+                        const struct tutti_place *to, const void *source,
+                        const struct tutti_place *from, const struct tutti_region *region) {
+    cl_int error;
+    if (!copy->mem)
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    tutti_traffic_count(copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
+    if (copy->bytes) {
+        struct tutti_place packed = tutti_view_packed(view, to);
+        tutti_region_copy(copy->bytes, &packed, source, from, region);
+        return CL_SUCCESS;
+    }
+    if (stage(view, copy, true, to, (void *)(uintptr_t)source, from, region, &error))
+        return error;
+    return write_direct(view, copy, to, source, from, region);
+}
+
+cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size,
+                       const void *pattern, size_t pattern_size) {
+    const struct tutti_real_device *device = copy->device;
+    if (!copy->mem)
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    if (copy->bytes) {
+        tutti_region_fill(copy->bytes + offset, size, pattern, pattern_size);
+        return CL_SUCCESS;
+    }
+    cl_event event;
+    tutti_driver_lock(device);
+    cl_int error = device->dispatch->clEnqueueFillBuffer(
+        device->place.uploads, copy->mem, pattern, pattern_size, offset, size, 0, NULL, &event);
+    if (error == CL_SUCCESS)
+        error = wait_for(device->dispatch, event);
+    tutti_driver_unlock(device);
+    return error;
+}
+
+cl_int tutti_copy_fill_image(const struct tutti_view *view, const struct tutti_copy *copy,
+                             const struct tutti_place *place, const struct tutti_region *region,
+                             const void *color, const void *pixel) {
+    const struct tutti_real_device *device = copy->device;
+    if (!copy->mem)
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    if (copy->bytes) {
+        struct tutti_place packed = tutti_view_packed(view, place);
+        tutti_region_fill_box(copy->bytes, &packed, region, pixel, view->shape.element);
+        return CL_SUCCESS;
+    }
+    struct tutti_box box = tutti_box_of(&view->shape, place, region);
+    cl_event event;
+    tutti_driver_lock(device);
+    cl_int error = device->dispatch->clEnqueueFillImage(device->place.uploads, copy->mem, color,
+                                                        box.origin, box.region, 0, NULL, &event);
+    if (error == CL_SUCCESS)
+        error = wait_for(device->dispatch, event);
+    tutti_driver_unlock(device);
+    return error;
+}
+
+/* Enqueues a copy of which one end is an image, or both are. A buffer's part has no padding. */
+static cl_int enqueue_image_copy(const struct tutti_copy_end *source,
+                                 const struct tutti_copy_end *target,
+                                 const struct tutti_region *region, cl_event *event) {
+    const struct tutti_real_device *device = source->copy->device;
+    const cl_icd_dispatch *driver = device->dispatch;
+    cl_command_queue queue = device->place.uploads;
+    const struct tutti_shape *from = &source->view->shape, *to = &target->view->shape;
+    struct tutti_box source_box, target_box;
+    if (tutti_shape_is_boxed(from))
+        source_box = tutti_box_of(from, source->place, region);
+    if (tutti_shape_is_boxed(to))
+        target_box = tutti_box_of(to, target->place, region);
+    if (!tutti_shape_is_boxed(to))
+        return driver->clEnqueueCopyImageToBuffer(queue, source->copy->mem, target->copy->mem,
+                                                  source_box.origin, source_box.region,
+                                                  tutti_place_first(target->place), 0, NULL, event);
+    if (!tutti_shape_is_boxed(from))
+        return driver->clEnqueueCopyBufferToImage(
+            queue, source->copy->mem, target->copy->mem, tutti_place_first(source->place),
+            target_box.origin, target_box.region, 0, NULL, event);
+    return driver->clEnqueueCopyImage(queue, source->copy->mem, target->copy->mem,
+                                      source_box.origin, target_box.origin, source_box.region, 0,
+                                      NULL, event);
+}
+
+static cl_int enqueue_buffer_copy(const struct tutti_copy_end *source,
+                                  const struct tutti_copy_end *target,
+                                  const struct tutti_region *region, cl_event *event) {
+    const struct tutti_real_device *device = source->copy->device;
+    const cl_icd_dispatch *driver = device->dispatch;
+    const struct tutti_place *from = source->place, *to = target->place;
+    if (tutti_region_is_linear(region))
+        return driver->clEnqueueCopyBuffer(device->place.uploads, source->copy->mem,
+                                           target->copy->mem, tutti_place_first(from),
+                                           tutti_place_first(to), region->size[0], 0, NULL, event);
+    return driver->clEnqueueCopyBufferRect(device->place.uploads, source->copy->mem,
+                                           target->copy->mem, from->origin, to->origin,
+                                           region->size, from->row_pitch, from->slice_pitch,
+                                           to->row_pitch, to->slice_pitch, 0, NULL, event);
+}
+
+cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
+                       const struct tutti_region *region) {
+    if (!source->copy->mem || !target->copy->mem)
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    if (source->copy->bytes && target->copy->bytes) {
+        struct tutti_place from = tutti_view_packed(source->view, source->place);
+        struct tutti_place to = tutti_view_packed(target->view, target->place);
+        tutti_region_copy(target->copy->bytes, &to, source->copy->bytes, &from, region);
+        return CL_SUCCESS;
+    }
+    bool image =
+        tutti_shape_is_boxed(&source->view->shape) || tutti_shape_is_boxed(&target->view->shape);
+    cl_event event;
+    tutti_driver_lock(source->copy->device);
+    cl_int error = image ? enqueue_image_copy(source, target, region, &event)
+                         : enqueue_buffer_copy(source, target, region, &event);
+    if (error == CL_SUCCESS)
+        error = wait_for(source->copy->device->dispatch, event);
+    tutti_driver_unlock(source->copy->device);
+    return error;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_DEVICE_COPY_H
+#define TUTTI_DEVICE_COPY_H
+
+#include "memory/view.h"
+
+/*
+ * Commands of one device on its copy of a view, by the driver or, where the device shares host
+ * memory, by us. All wait; errors are the driver's. CL_MEM_OBJECT_ALLOCATION_FAILURE when the
+ * device could not allocate the copy. Pitches of places in images do not count.
+ */
+cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *copy,
+                       const struct tutti_place *from, void *target, const struct tutti_place *to,
+                       const struct tutti_region *region);
+cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *copy,
+                        const struct tutti_place *to, const void *source,
+                        const struct tutti_place *from, const struct tutti_region *region);
+cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size,
+                       const void *pattern, size_t pattern_size);
+/* `pixel` is the color in the image's format (memory/color.h). */
+cl_int tutti_copy_fill_image(const struct tutti_view *view, const struct tutti_copy *copy,
+                             const struct tutti_place *place, const struct tutti_region *region,
+                             const void *color, const void *pixel);
+
+/* One end of a copy from a view to another one on the same device. */
+struct tutti_copy_end {
+    const struct tutti_view *view;
+    const struct tutti_copy *copy;
+    const struct tutti_place *place;
+};
+cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
+                       const struct tutti_region *region);
+
+#endif

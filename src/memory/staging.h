@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_STAGING_H
+#define TUTTI_STAGING_H
+
+#include "memory/region.h"
+
+#include <CL/cl.h>
+
+/* One end of a staged transfer: moves a part between a device and page-locked memory, and waits. */
+struct tutti_staging {
+    cl_int (*move)(const struct tutti_staging *staging, const struct tutti_place *there,
+                   void *pinned, const struct tutti_place *packed, const struct tutti_region *part);
+    bool to_device;
+};
+
+/*
+ * Moves a region between the program's memory and a device in chunks through page-locked memory.
+ * Several threads, the caller's among them, each take the next chunk: while one copies bytes, the
+ * driver moves another's. `there` is the place on the device, `here` that in `memory`. Returns the
+ * first error of `move`, or CL_OUT_OF_HOST_MEMORY when there is no page-locked memory: then nothing
+ * was done.
+ */
+cl_int tutti_staging_run(const struct tutti_staging *staging, unsigned threads,
+                         const struct tutti_place *there, void *memory,
+                         const struct tutti_place *here, const struct tutti_region *region);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/transfer_path.h"
+
+#include "env.h"
+#include "log.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Below this a command of the driver's is as fast. */
+#define LEAST_STAGED ((size_t)1 << 20)
+/* With fewer threads a driver's own staging is as fast, with more the link is the limit. */
+#define LEAST_THREADS 3
+#define MOST_THREADS 8
+
+static enum { AUTOMATIC, DIRECT, STAGED } wanted;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void read_environment(void) {
+    const char *name = tutti_env_string(TUTTI_TRANSFER);
+    if (!name || !*name || strcmp(name, "auto") == 0)
+        wanted = AUTOMATIC;
+    else if (strcmp(name, "direct") == 0)
+        wanted = DIRECT;
+    else if (strcmp(name, "staged") == 0)
+        wanted = STAGED;
+    else
+        tutti_log(WARNING, "TUTTI_TRANSFER=%s is not auto, direct or staged", name);
+}
+
+bool tutti_transfer_path_pins(const struct tutti_real_device *device) {
+    pthread_once(&once, read_environment);
+    if (device->place.shares_host || wanted == DIRECT)
+        return false;
+    return wanted == STAGED || device->type & CL_DEVICE_TYPE_GPU;
+}
+
+unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, size_t size) {
+    if (!tutti_transfer_path_pins(device))
+        return 0;
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned threads = cores > 2 * MOST_THREADS ? MOST_THREADS : (unsigned)cores / 2;
+    if (wanted == STAGED)
+        return threads < 2 ? 2 : threads;
+    return size >= LEAST_STAGED && threads >= LEAST_THREADS ? threads : 0;
+}
