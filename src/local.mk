@@ -37,6 +37,7 @@ libtutti_la_SOURCES += \
 	src/memory/storage.c src/memory/storage.h \
 	src/memory/traffic.c src/memory/traffic.h \
 	src/memory/transfer_path.c src/memory/transfer_path.h \
+	src/memory/version.c src/memory/version.h \
 	src/memory/view.c src/memory/view.h \
 	src/sched/command.c src/sched/command.h \
 	src/sched/device_task.c src/sched/device_task.h \

@@ -28,6 +28,7 @@ TUTTI_TESTS = \
 	tests/test_selection \
 	tests/test_strict \
 	tests/test_dataflow \
+	tests/test_rename \
 	tests/test_door
 # Those programs again, on other devices; TAP of all of them as one.
 VARIANT_TESTS = \
@@ -145,6 +146,10 @@ tests_test_strict_LDADD = $(TEST_LIBS)
 tests_test_dataflow_SOURCES = tests/test_dataflow.c
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_dataflow_LDADD = $(TEST_LIBS)
+
+tests_test_rename_SOURCES = tests/test_rename.c
+tests_test_rename_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_rename_LDADD = $(TEST_LIBS)
 
 tests_test_door_SOURCES = tests/test_door.c
 tests_test_door_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -84,14 +84,14 @@ cl_int tutti_check_image(cl_command_queue queue, cl_mem image) {
 
 cl_int tutti_check_image_box(cl_mem image, const size_t *origin, const size_t *region,
                              struct tutti_place *place, struct tutti_region *box) {
-    const struct tutti_shape *shape = &image->view.shape;
+    const struct tutti_shape *shape = &image->view->shape;
     if (!origin || !region)
         return CL_INVALID_VALUE;
     for (int i = 0; i < 3; i++)
         if (region[i] == 0 || region[i] > shape->size[i] || origin[i] > shape->size[i] - region[i])
             return CL_INVALID_VALUE;
     *place = (struct tutti_place){.origin = {origin[0] * shape->element, origin[1], origin[2]}};
-    *place = tutti_view_packed(&image->view, place);
+    *place = tutti_view_packed(image->view, place);
     *box = (struct tutti_region){{region[0] * shape->element, region[1], region[2]}};
     return CL_SUCCESS;
 }

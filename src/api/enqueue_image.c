@@ -71,7 +71,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueFillImage(cl_command_queue comman
     RETURN_IF(fill_color ? CL_SUCCESS : CL_INVALID_VALUE);
     RETURN_IF(tutti_check_image_box(image, origin, region, &place, &box));
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
-    bool depth = image->view.shape.format.image_channel_order == CL_DEPTH;
+    bool depth = image->view->shape.format.image_channel_order == CL_DEPTH;
     size_t color_size = depth ? sizeof(cl_float) : sizeof(cl_float4);
     return tutti_enqueue(tutti_transfer_fill_image(image, &place, &box, fill_color, color_size),
                          command_queue, CL_COMMAND_FILL_IMAGE, list, false, event);
@@ -94,8 +94,8 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueCopyImage(
     struct tutti_region box;
     RETURN_IF(tutti_check_image(command_queue, src_image));
     RETURN_IF(tutti_check_image(command_queue, dst_image));
-    const cl_image_format *source = &src_image->view.shape.format;
-    const cl_image_format *target = &dst_image->view.shape.format;
+    const cl_image_format *source = &src_image->view->shape.format;
+    const cl_image_format *target = &dst_image->view->shape.format;
     if (source->image_channel_order != target->image_channel_order ||
         source->image_channel_data_type != target->image_channel_data_type)
         return CL_IMAGE_FORMAT_MISMATCH;

@@ -2,6 +2,7 @@
 /* Mapping and migrating memory objects: OpenCL 1.2, sections 5.2.3, 5.3.6, 5.4.2 and 5.4.4. */
 #include "api/check.h"
 #include "entry_points.h"
+#include "memory/version.h"
 #include "sched/transfer_command.h"
 
 /* What buffers and images have in common, once they and the part of them are known to be right. */
@@ -24,20 +25,26 @@ static cl_int check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags,
 /* `map` has place, region and flags; its pointer is filled in. */
 static cl_int enqueue_map(cl_command_queue queue, cl_mem mem, bool blocking, struct tutti_map *map,
                           struct tutti_wait_list list, cl_event *event) {
+    tutti_version_pin(mem); /* until the end of the unmap */
     char *base = tutti_mem_map_base(mem);
-    if (!base)
+    if (!base) {
+        tutti_version_unpin(mem);
         return CL_OUT_OF_HOST_MEMORY;
-    struct tutti_place at_home = tutti_view_at_home(&mem->view, &map->place);
+    }
+    struct tutti_place at_home = tutti_view_at_home(mem->view, &map->place);
     map->pointer = base + tutti_place_first(&at_home);
     cl_int error = tutti_mem_add_map(mem, map);
-    if (error != CL_SUCCESS)
+    if (error != CL_SUCCESS) {
+        tutti_version_unpin(mem);
         return error;
+    }
     error = tutti_enqueue(tutti_transfer_map(mem, map), queue,
                           tutti_mem_is_image(mem) ? CL_COMMAND_MAP_IMAGE : CL_COMMAND_MAP_BUFFER,
                           list, blocking, event);
     if (error != CL_SUCCESS) {
         struct tutti_map taken;
         tutti_mem_take_map(mem, map->pointer, &taken);
+        tutti_version_unpin(mem);
     }
     return error;
 }
@@ -64,7 +71,7 @@ CL_API_ENTRY void *CL_API_CALL tutti_clEnqueueMapBuffer(
 
 /* Gives the pitches of the map: those of the image's home memory. */
 static void return_pitches(cl_mem image, size_t *row_pitch, size_t *slice_pitch) {
-    const struct tutti_view *view = &image->view;
+    const struct tutti_view *view = image->view;
     bool boxed = tutti_shape_is_boxed(&view->shape);
     *row_pitch = boxed ? view->row_pitch : view->size;
     if (!slice_pitch)

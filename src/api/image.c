@@ -245,9 +245,9 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clGetImageInfo(cl_mem image, cl_image_info
     bool has_layers = type == CL_MEM_OBJECT_IMAGE1D_ARRAY || type == CL_MEM_OBJECT_IMAGE2D_ARRAY;
     switch (param_name) {
     case CL_IMAGE_FORMAT:
-        TUTTI_RETURN_INFO(cl_image_format, image->view.shape.format);
+        TUTTI_RETURN_INFO(cl_image_format, image->view->shape.format);
     case CL_IMAGE_ELEMENT_SIZE:
-        TUTTI_RETURN_INFO(size_t, image->view.shape.element);
+        TUTTI_RETURN_INFO(size_t, image->view->shape.element);
     case CL_IMAGE_ROW_PITCH:
         TUTTI_RETURN_INFO(size_t, desc->image_row_pitch);
     case CL_IMAGE_SLICE_PITCH:

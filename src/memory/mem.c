@@ -2,6 +2,7 @@
 #include "memory/mem.h"
 
 #include "memory/coherence.h"
+#include "memory/version.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static void leave_siblings(void *argument) {
      */
     cl_mem buffer = mem->parent->parent ? mem->parent->parent : mem->parent;
     bool buffer_released = atomic_load(&buffer->object.user_refs) == 0;
-    tutti_coherence_leave(&mem->view, !buffer_released);
+    tutti_coherence_leave(mem->view, !buffer_released);
 }
 
 static void destroy_now(struct tutti_job *job) {
@@ -41,7 +42,7 @@ static void destroy_now(struct tutti_job *job) {
     cl_context context = mem->context;
     if (parent)
         tutti_graph_call(&context->graph, leave_siblings, mem);
-    tutti_view_destroy(&mem->view);
+    tutti_version_destroy_all(mem);
     call_back(mem);
     free_mem(mem);
     tutti_object_release(parent);
@@ -63,8 +64,12 @@ static void destroy(void *object) {
 
 static cl_mem create(cl_context context, cl_mem_object_type type, cl_mem_flags flags, size_t size) {
     cl_mem mem = calloc(1, sizeof(*mem));
-    if (!mem)
+    struct tutti_view *view = malloc(sizeof(*view));
+    if (!mem || !view) {
+        free(mem);
+        free(view);
         return NULL;
+    }
     tutti_object_init(&mem->object, TUTTI_MEM, destroy);
     pthread_mutex_init(&mem->lock, NULL);
     mem->context = context;
@@ -72,19 +77,21 @@ static cl_mem create(cl_context context, cl_mem_object_type type, cl_mem_flags f
     mem->flags = flags;
     mem->size = size;
     mem->devices = ~0u;
+    mem->view = view;
+    mem->versions = 1;
     return mem;
 }
 
 /* Fills the home memory of a new object from the program's memory. */
 static bool copy_in(cl_mem mem, const void *host_ptr, const struct tutti_place *from) {
     static const struct tutti_place start;
-    void *home = tutti_view_home(&mem->view);
+    void *home = tutti_view_home(mem->view);
     if (!home)
         return false;
-    struct tutti_place to = tutti_view_at_home(&mem->view, &start);
-    struct tutti_region whole = tutti_view_whole(&mem->view);
+    struct tutti_place to = tutti_view_at_home(mem->view, &start);
+    struct tutti_region whole = tutti_view_whole(mem->view);
     tutti_region_copy(home, &to, host_ptr, from, &whole);
-    mem->view.defined = true;
+    mem->view->defined = true;
     return true;
 }
 
@@ -100,13 +107,14 @@ cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t si
     mem->properties = properties;
     mem->property_bytes = property_bytes;
     mem->host_ptr = flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
-    if (!tutti_view_init(&mem->view, size, mem->host_ptr)) {
+    if (!tutti_view_init(mem->view, size, mem->host_ptr)) {
+        free(mem->view);
         free_mem(mem);
         return NULL;
     }
     struct tutti_place start = tutti_place_linear(0, size);
     if (flags & CL_MEM_COPY_HOST_PTR && !copy_in(mem, host_ptr, &start)) {
-        tutti_view_destroy(&mem->view);
+        tutti_version_destroy_all(mem);
         free_mem(mem);
         return NULL;
     }
@@ -117,16 +125,18 @@ cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t si
 
 /* Joining the siblings must not meet a command of the same buffer that is being dispatched. */
 struct join {
-    struct tutti_view *view, *root;
-    size_t origin, size;
+    struct tutti_view *view;
+    cl_mem parent;
+    size_t origin, size;             /* in the parent */
     const struct tutti_shape *shape; /* of an image; NULL: a sub-buffer */
     bool joined;
 };
 
 static void join_siblings(void *argument) {
     struct join *join = argument;
-    join->joined =
-        tutti_view_init_part(join->view, join->root, join->origin, join->size, join->shape);
+    const struct tutti_view *parent = join->parent->view;
+    join->joined = tutti_view_init_part(join->view, parent->root, parent->origin + join->origin,
+                                        join->size, join->shape);
     if (join->joined && !tutti_coherence_join(join->view)) {
         tutti_coherence_leave(join->view, true);
         tutti_view_destroy(join->view);
@@ -137,9 +147,9 @@ static void join_siblings(void *argument) {
 /* Makes a new object a part of another one; false when out of memory. */
 static bool become_part(cl_mem mem, cl_mem parent, size_t origin, const struct tutti_shape *shape) {
     struct join join = {
-        .view = &mem->view,
-        .root = parent->view.root,
-        .origin = parent->view.origin + origin,
+        .view = mem->view,
+        .parent = parent,
+        .origin = origin,
         .size = shape ? tutti_shape_bytes(shape) : mem->size,
         .shape = shape,
     };
@@ -161,6 +171,7 @@ cl_mem tutti_mem_create_part(cl_mem parent, cl_mem_flags flags, size_t origin, s
     if (!mem)
         return NULL;
     if (!become_part(mem, parent, origin, NULL)) {
+        free(mem->view);
         free_mem(mem);
         return NULL;
     }
@@ -178,11 +189,11 @@ static bool init_image(cl_mem mem, const struct tutti_shape *shape, const cl_ima
     size_t slice_pitch =
         desc->image_slice_pitch ? desc->image_slice_pitch : row_pitch * shape->size[1];
     mem->host_ptr = mem->flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
-    if (!tutti_view_init_image(&mem->view, shape, mem->host_ptr, row_pitch, slice_pitch))
+    if (!tutti_view_init_image(mem->view, shape, mem->host_ptr, row_pitch, slice_pitch))
         return false;
     struct tutti_place from = {{0}, row_pitch, slice_pitch};
     if (mem->flags & CL_MEM_COPY_HOST_PTR && !copy_in(mem, host_ptr, &from)) {
-        tutti_view_destroy(&mem->view);
+        tutti_view_destroy(mem->view);
         return false;
     }
     tutti_object_retain(mem->context);
@@ -210,6 +221,7 @@ cl_mem tutti_mem_create_image(cl_context context, cl_mem_flags flags,
     mem->desc = *desc;
     mem->devices = tutti_image_devices(shape);
     if (!init_image(mem, shape, desc, host_ptr)) {
+        free(mem->view);
         free_mem(mem);
         return NULL;
     }
@@ -218,7 +230,7 @@ cl_mem tutti_mem_create_image(cl_context context, cl_mem_flags flags,
 }
 
 char *tutti_mem_map_base(cl_mem mem) {
-    return mem->host_ptr ? mem->host_ptr : tutti_view_home(&mem->view);
+    return mem->host_ptr ? mem->host_ptr : tutti_view_home(mem->view);
 }
 
 static bool both_write(const struct tutti_map *a, const struct tutti_map *b) {

@@ -32,14 +32,15 @@ struct _cl_mem {
     size_t property_bytes;
     cl_mem parent; /* what a sub-buffer, or an image over a buffer, is a part of, retained */
     size_t origin; /* in the parent */
-    struct tutti_view view;
-    struct tutti_resource resource;       /* of a buffer: with its parts. By the graph's lock */
-    cl_image_desc desc;                   /* of an image, as given, pitches filled in */
-    unsigned devices;                     /* bit d: real device d can hold it */
-    pthread_mutex_t lock;                 /* guards what follows */
+    struct tutti_view *view;        /* its storage now; may change with each dispatch (version.h) */
+    struct tutti_resource resource; /* of a buffer: with its parts. By the graph's lock */
+    cl_image_desc desc;             /* of an image, as given, pitches filled in */
+    unsigned devices;               /* bit d: real device d can hold it */
+    pthread_mutex_t lock;           /* guards what follows */
     struct tutti_mem_callback *callbacks; /* last registered first */
     struct tutti_map *maps;
     cl_uint map_count;
+    unsigned pins, versions; /* of the storage, see version.h */
     struct tutti_job destroy_job;
 };
 
@@ -48,6 +49,11 @@ static inline struct tutti_resource *tutti_mem_resource(cl_mem mem) {
     while (mem->parent)
         mem = mem->parent;
     return &mem->resource;
+}
+
+/* Bytes of its storage. */
+static inline size_t tutti_mem_bytes(cl_mem mem) {
+    return mem->type == CL_MEM_OBJECT_BUFFER ? mem->size : mem->view->size;
 }
 
 static inline bool tutti_mem_is_image(cl_mem mem) { return mem->type != CL_MEM_OBJECT_BUFFER; }

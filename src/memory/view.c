@@ -34,6 +34,7 @@ static bool init(struct tutti_view *view, size_t size, const struct tutti_shape 
     if (shape)
         view->shape = *shape;
     view->root = view;
+    view->next_version = view;
     view->size = size;
     view->home = users;
     view->home_is_users = users != NULL;

@@ -40,6 +40,10 @@ struct tutti_view {
     struct tutti_shape shape;      /* of an image; type 0: a buffer */
     size_t row_pitch, slice_pitch; /* of an image's home memory: the program's may have padding */
 
+    struct tutti_view
+        *next_version; /* of the same buffer, in a ring (version.h); itself if alone */
+    atomic_uint users; /* commands that were dispatched and are not over */
+
     /* For the dispatching thread. */
     bool defined; /* something was written: before that, any content is right */
     struct tutti_stale *stale;

@@ -3,6 +3,7 @@
 
 #include "memory/coherence.h"
 #include "memory/mem.h"
+#include "memory/version.h"
 #include "sched/model.h"
 #include "virtual_device/sampler.h"
 
@@ -20,6 +21,8 @@ struct launch {
 
 static void destroy(struct tutti_command *command) {
     struct launch *launch = (struct launch *)command;
+    for (unsigned i = 0; i < launch->task.count; i++)
+        tutti_version_give_back(launch->task.use[i].view);
     tutti_arguments_free(launch->arguments);
     tutti_object_release(launch->kernel);
     free(launch->task.use);
@@ -44,7 +47,6 @@ static void add_use(struct launch *launch, unsigned index) {
     launch->use_of[index] = i;
     if (i == task->count) {
         launch->mem[i] = mem;
-        task->use[i].view = &mem->view;
         task->use[i].mode = mode;
         task->count++;
     } else if (mode == STARPU_RW) {
@@ -69,7 +71,7 @@ static void start(struct tutti_command *command) {
     struct launch *launch = (struct launch *)command;
     struct tutti_device_task *task = &launch->task;
     for (unsigned i = 0; i < task->count; i++) {
-        struct tutti_view *view = task->use[i].view;
+        struct tutti_view *view = task->use[i].view = tutti_version_take(launch->mem[i], false);
         if (!tutti_coherence_read(view, 0, view->size)) {
             tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
             return;
@@ -145,7 +147,7 @@ static struct tutti_model *model_of(const struct launch *launch) {
         tutti_model_mix(&key, launch->range.local_given ? launch->range.local[d] : 0);
     }
     for (unsigned i = 0; i < launch->task.count; i++)
-        tutti_model_mix(&key, launch->task.use[i].view->size);
+        tutti_model_mix(&key, tutti_mem_bytes(launch->mem[i]));
     return tutti_model_find(&key);
 }
 

@@ -4,6 +4,7 @@
 #include "memory/access.h"
 #include "memory/acquisition.h"
 #include "memory/coherence.h"
+#include "memory/version.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct transfer {
 
     cl_mem mem[2];               /* retained; [1]: the target of a copy */
     bool writes;                 /* its memory objects; of a copy the target is always written */
+    struct tutti_view *view[2];  /* their storage, from the dispatch on */
     struct tutti_place place[2]; /* in mem[0]; in the host's memory or in mem[1] */
     struct tutti_region region;
     union {
@@ -41,16 +43,22 @@ struct transfer {
         } native;
     };
     cl_mem *mems; /* of migrate and native kernels; retained */
+    struct tutti_view **views;
     cl_uint mem_count;
 };
 
 static void destroy(struct tutti_command *command) {
     struct transfer *transfer = (struct transfer *)command;
-    for (cl_uint i = 0; i < transfer->mem_count; i++)
+    for (cl_uint i = 0; i < transfer->mem_count; i++) {
+        tutti_version_give_back(transfer->views[i]);
         tutti_object_release(transfer->mems[i]);
+    }
+    tutti_version_give_back(transfer->view[0]);
+    tutti_version_give_back(transfer->view[1]);
     tutti_object_release(transfer->mem[0]);
     tutti_object_release(transfer->mem[1]);
     free(transfer->mems);
+    free(transfer->views);
     free(transfer->acquisition.more);
     free(transfer);
 }
@@ -123,27 +131,37 @@ static void note_host(struct transfer *transfer, const void *base, bool written)
     transfer->command.host_written = written;
 }
 
+static struct tutti_view *take(struct transfer *transfer, int i) {
+    return transfer->view[i] = tutti_version_take(transfer->mem[i], false);
+}
+
+static struct tutti_view *take_of_many(struct transfer *transfer, cl_uint i) {
+    return transfer->views[i] = tutti_version_take(transfer->mems[i], false);
+}
+
 /* Before a write of mem[i]'s part that `transfer` names: what it makes of the views. */
 static bool prepare_write(struct transfer *transfer, int i) {
-    struct tutti_view *view = &transfer->mem[i]->view;
+    const struct tutti_region *region = &transfer->region;
+    bool linear = tutti_region_is_linear(region);
+    bool whole = linear && region->size[0] == transfer->mem[i]->size;
+    struct tutti_view *view = transfer->view[i] = tutti_version_take(transfer->mem[i], whole);
     size_t begin = first_byte(transfer, i), end = end_byte(transfer, i);
-    bool linear = tutti_region_is_linear(&transfer->region);
     if (!tutti_coherence_write(view, begin, end, linear))
         return false;
-    bool whole = tutti_view_is_whole(view, &transfer->place[i], &transfer->region);
+    whole = tutti_view_is_whole(view, &transfer->place[i], region);
     view->defined = true;
     tutti_acquisition_add(&transfer->acquisition, view, whole ? TUTTI_OVERWRITES : TUTTI_WRITES);
     return true;
 }
 
 static bool prepare_read(struct transfer *transfer) {
-    struct tutti_view *view = &transfer->mem[0]->view;
+    struct tutti_view *view = take(transfer, 0);
     tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
     return tutti_coherence_read(view, first_byte(transfer, 0), end_byte(transfer, 0));
 }
 
 static cl_int execute_read(struct transfer *transfer) {
-    return tutti_access_read(&transfer->mem[0]->view, &transfer->place[0], transfer->target,
+    return tutti_access_read(transfer->view[0], &transfer->place[0], transfer->target,
                              &transfer->place[1], &transfer->region);
 }
 
@@ -164,7 +182,7 @@ struct tutti_command *tutti_transfer_read(cl_mem mem, const struct tutti_place *
 static bool prepare_host_write(struct transfer *transfer) { return prepare_write(transfer, 0); }
 
 static cl_int execute_write(struct transfer *transfer) {
-    return tutti_access_write(&transfer->mem[0]->view, &transfer->place[0], transfer->source,
+    return tutti_access_write(transfer->view[0], &transfer->place[0], transfer->source,
                               &transfer->place[1], &transfer->region);
 }
 
@@ -184,7 +202,7 @@ struct tutti_command *tutti_transfer_write(cl_mem mem, const struct tutti_place 
 }
 
 static bool prepare_copy(struct transfer *transfer) {
-    struct tutti_view *source = &transfer->mem[0]->view;
+    struct tutti_view *source = take(transfer, 0);
     if (!tutti_coherence_read(source, first_byte(transfer, 0), end_byte(transfer, 0)))
         return false;
     tutti_acquisition_add(&transfer->acquisition, source, TUTTI_READS);
@@ -192,7 +210,7 @@ static bool prepare_copy(struct transfer *transfer) {
 }
 
 static cl_int execute_copy(struct transfer *transfer) {
-    return tutti_access_copy(&transfer->mem[0]->view, &transfer->place[0], &transfer->mem[1]->view,
+    return tutti_access_copy(transfer->view[0], &transfer->place[0], transfer->view[1],
                              &transfer->place[1], &transfer->region);
 }
 
@@ -209,9 +227,8 @@ struct tutti_command *tutti_transfer_copy(cl_mem source, const struct tutti_plac
 }
 
 static cl_int execute_fill(struct transfer *transfer) {
-    return tutti_access_fill(&transfer->mem[0]->view, first_byte(transfer, 0),
-                             transfer->region.size[0], transfer->pattern.bytes,
-                             transfer->pattern.size);
+    return tutti_access_fill(transfer->view[0], first_byte(transfer, 0), transfer->region.size[0],
+                             transfer->pattern.bytes, transfer->pattern.size);
 }
 
 struct tutti_command *tutti_transfer_fill(cl_mem mem, size_t offset, size_t size,
@@ -228,7 +245,7 @@ struct tutti_command *tutti_transfer_fill(cl_mem mem, size_t offset, size_t size
 }
 
 static cl_int execute_fill_image(struct transfer *transfer) {
-    return tutti_access_fill_image(&transfer->mem[0]->view, &transfer->place[0], &transfer->region,
+    return tutti_access_fill_image(transfer->view[0], &transfer->place[0], &transfer->region,
                                    transfer->pattern.bytes);
 }
 
@@ -254,7 +271,7 @@ static bool mapped_elsewhere(cl_mem mem) { return mem->host_ptr && mem->parent; 
 
 /* What fetches to home memory must spare: the buffer's home memory, if that is what is mapped. */
 static struct tutti_view *mapped_view(const struct transfer *transfer, struct tutti_place *place) {
-    struct tutti_view *view = &transfer->mem[0]->view;
+    struct tutti_view *view = transfer->view[0];
     *place = transfer->place[0];
     if (!mapped_elsewhere(transfer->mem[0]))
         return view;
@@ -268,10 +285,10 @@ static cl_int execute_map(struct transfer *transfer) {
     if (transfer->map.flags & CL_MAP_WRITE_INVALIDATE_REGION)
         ; /* the program writes all of it */
     else if (mapped_elsewhere(mem))
-        error = tutti_access_read(&mem->view, &transfer->place[0], transfer->map.pointer,
+        error = tutti_access_read(transfer->view[0], &transfer->place[0], transfer->map.pointer,
                                   &transfer->place[1], &transfer->region);
     else
-        error = tutti_access_pull(&mem->view, &transfer->place[0], &transfer->region);
+        error = tutti_access_pull(transfer->view[0], &transfer->place[0], &transfer->region);
     if (error == CL_SUCCESS && map_writes(transfer->map.flags)) {
         struct tutti_place place;
         struct tutti_view *view = mapped_view(transfer, &place);
@@ -283,7 +300,7 @@ static cl_int execute_map(struct transfer *transfer) {
 
 static void note_map(struct transfer *transfer, const struct tutti_map *map, bool written) {
     static const struct tutti_place start;
-    const struct tutti_view *view = &transfer->mem[0]->view;
+    const struct tutti_view *view = transfer->mem[0]->view; /* it is pinned */
     transfer->writes = map_writes(map->flags);
     transfer->place[0] = map->place;
     transfer->place[1] = tutti_view_at_home(view, &start); /* of the pointer */
@@ -302,7 +319,7 @@ struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map
 }
 
 static bool prepare_unmap(struct transfer *transfer) {
-    struct tutti_view *view = &transfer->mem[0]->view;
+    struct tutti_view *view = take(transfer, 0);
     if (!map_writes(transfer->map.flags)) {
         tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
         return true;
@@ -318,20 +335,27 @@ static cl_int execute_unmap(struct transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     if (!map_writes(transfer->map.flags))
         return CL_SUCCESS;
-    cl_int error = mapped_elsewhere(mem)
-                       ? tutti_access_write(&mem->view, &transfer->place[0], transfer->map.pointer,
-                                            &transfer->place[1], &transfer->region)
-                       : tutti_access_push(&mem->view, &transfer->place[0], &transfer->region);
+    cl_int error =
+        mapped_elsewhere(mem)
+            ? tutti_access_write(transfer->view[0], &transfer->place[0], transfer->map.pointer,
+                                 &transfer->place[1], &transfer->region)
+            : tutti_access_push(transfer->view[0], &transfer->place[0], &transfer->region);
     struct tutti_place place;
     struct tutti_view *view = mapped_view(transfer, &place);
     tutti_view_remove_mapped(view, &place, &transfer->region);
     return error;
 }
 
+static void destroy_unmap(struct tutti_command *command) {
+    tutti_version_unpin(((struct transfer *)command)->mem[0]);
+    destroy(command);
+}
+
 struct tutti_command *tutti_transfer_unmap(cl_mem mem, const struct tutti_map *map) {
     struct transfer *transfer = create(execute_unmap, prepare_unmap, mem, NULL);
     if (!transfer)
         return NULL;
+    transfer->command.destroy = destroy_unmap;
     note_map(transfer, map, false);
     return &transfer->command;
 }
@@ -341,9 +365,10 @@ static bool take_mems(struct transfer *transfer, cl_uint count, const cl_mem *me
     if (count == 0)
         return true;
     transfer->mems = calloc(count, sizeof(*transfer->mems));
+    transfer->views = calloc(count, sizeof(*transfer->views));
     if (count > 2)
         transfer->acquisition.more = calloc(count, sizeof(*transfer->acquisition.more));
-    if (!transfer->mems || (count > 2 && !transfer->acquisition.more))
+    if (!transfer->mems || !transfer->views || (count > 2 && !transfer->acquisition.more))
         return false;
     for (cl_uint i = 0; i < count; i++)
         transfer->mems[i] = tutti_object_retain(mems[i]);
@@ -353,7 +378,7 @@ static bool take_mems(struct transfer *transfer, cl_uint count, const cl_mem *me
 
 static bool prepare_migrate(struct transfer *transfer) {
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
-        struct tutti_view *view = &transfer->mems[i]->view;
+        struct tutti_view *view = take_of_many(transfer, i);
         if (!tutti_coherence_read(view, 0, view->size))
             return false;
         tutti_acquisition_add(&transfer->acquisition, view,
@@ -388,7 +413,7 @@ static void destroy_native(struct tutti_command *command) {
 
 static bool prepare_native(struct transfer *transfer) {
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
-        struct tutti_view *view = &transfer->mems[i]->view;
+        struct tutti_view *view = take_of_many(transfer, i);
         if (!tutti_coherence_write(view, 0, view->size, false))
             return false;
         view->defined = true;
@@ -399,7 +424,7 @@ static bool prepare_native(struct transfer *transfer) {
 
 static cl_int execute_native(struct transfer *transfer) {
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
-        void *home = tutti_view_home(&transfer->mems[i]->view);
+        void *home = tutti_view_home(transfer->views[i]);
         if (!home)
             return CL_OUT_OF_HOST_MEMORY;
         memcpy((char *)transfer->native.arguments + transfer->native.places[i], &home,

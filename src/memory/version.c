@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/version.h"
+
+#include "env.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+/* As many commands of a loop can be under way at once on one buffer; more is no faster. */
+#define MOST_VERSIONS 8
+#define DEFAULT_LIMIT ((size_t)1 << 30)
+
+static size_t limit;
+static atomic_size_t used; /* bytes of all versions but the first of each buffer */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void read_limit(void) {
+    size_t quarter = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
+    limit = tutti_env_size(TUTTI_RENAME_LIMIT, quarter < DEFAULT_LIMIT ? quarter : DEFAULT_LIMIT);
+}
+
+static bool reserve(size_t size) {
+    size_t before = atomic_load(&used);
+    do {
+        if (before >= limit || size > limit - before)
+            return false;
+    } while (!atomic_compare_exchange_weak(&used, &before, before + size));
+    return true;
+}
+
+static struct tutti_view *create(size_t size) {
+    if (!reserve(size))
+        return NULL;
+    struct tutti_view *view = malloc(sizeof(*view));
+    if (view && tutti_view_init(view, size, NULL)) {
+        if (tutti_view_home(view))
+            return view;
+        tutti_view_destroy(view);
+    }
+    free(view);
+    atomic_fetch_sub(&used, size);
+    return NULL;
+}
+
+static bool in_use(struct tutti_view *view) {
+    return atomic_load_explicit(&view->users, memory_order_acquire) > 0;
+}
+
+/* The storage for an overwrite; with `mem->lock` held. */
+static struct tutti_view *next_version(cl_mem mem) {
+    struct tutti_view *next = mem->view->next_version;
+    if (!in_use(next) || mem->versions == MOST_VERSIONS)
+        return next;
+    struct tutti_view *fresh = create(mem->size);
+    if (!fresh)
+        return next;
+    fresh->next_version = next;
+    mem->view->next_version = fresh;
+    mem->versions++;
+    return fresh;
+}
+
+/* Parts of a buffer, and pointers that the program has, belong to the storage that there is. */
+static bool may_rename(cl_mem mem) {
+    return mem->type == CL_MEM_OBJECT_BUFFER && !mem->parent && !mem->host_ptr &&
+           !mem->view->sibling && limit > 0;
+}
+
+struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites) {
+    pthread_once(&once, read_limit);
+    if (overwrites && in_use(mem->view) && may_rename(mem)) {
+        pthread_mutex_lock(&mem->lock);
+        if (mem->pins == 0)
+            mem->view = next_version(mem);
+        pthread_mutex_unlock(&mem->lock);
+    }
+    atomic_fetch_add_explicit(&mem->view->users, 1, memory_order_relaxed);
+    return mem->view;
+}
+
+void tutti_version_give_back(struct tutti_view *view) {
+    if (view)
+        atomic_fetch_sub_explicit(&view->users, 1, memory_order_release);
+}
+
+void tutti_version_pin(cl_mem mem) {
+    pthread_mutex_lock(&mem->lock);
+    mem->pins++;
+    pthread_mutex_unlock(&mem->lock);
+}
+
+void tutti_version_unpin(cl_mem mem) {
+    pthread_mutex_lock(&mem->lock);
+    mem->pins--;
+    pthread_mutex_unlock(&mem->lock);
+}
+
+void tutti_version_destroy_all(cl_mem mem) {
+    struct tutti_view *view = mem->view->next_version;
+    for (; mem->versions > 1; mem->versions--) {
+        struct tutti_view *next = view->next_version;
+        atomic_fetch_sub(&used, view->size);
+        tutti_view_destroy(view);
+        free(view);
+        view = next;
+    }
+    tutti_view_destroy(view);
+    free(view);
+}

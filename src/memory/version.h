@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_VERSION_H
+#define TUTTI_VERSION_H
+
+#include "memory/mem.h"
+
+/*
+ * Renaming: a buffer that is overwritten as a whole while earlier commands still use it gets other
+ * storage, so that nobody waits. Commands keep the storage that the buffer had when they were
+ * dispatched. The versions of a buffer form a ring, which grows up to a number and a common limit
+ * (TUTTI_RENAME_LIMIT); after that the oldest one is next, and the overwrite waits for its users.
+ */
+
+/*
+ * The storage of the object for a command that is being dispatched, which must give it back.
+ * `overwrites`: the command writes every byte. By the dispatching thread.
+ */
+struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites);
+void tutti_version_give_back(struct tutti_view *view); /* NULL is allowed */
+
+/*
+ * While the program has, or is getting, a pointer into the storage, it is not replaced.
+ */
+void tutti_version_pin(cl_mem mem);
+void tutti_version_unpin(cl_mem mem);
+
+/* All storage of an object that nothing uses any more. Not for StarPU's threads. */
+void tutti_version_destroy_all(cl_mem mem);
+
+#endif

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: a buffer that is overwritten as a whole while earlier commands use it gets fresh
+ * storage. A native kernel that the test holds up is such a user, and proves it without clocks.
+ */
+#include "support.h"
+
+#include <semaphore.h>
+#include <unistd.h>
+
+enum { N = 1024, BYTES = N * sizeof(cl_int) };
+
+/* The native kernel: waits for the test, then looks at the buffer that it was given. */
+struct user {
+    cl_int *buffer;
+    sem_t *started, *go;
+    cl_int *seen;
+};
+
+static sem_t started, go;
+static cl_int before[N], seen[N];
+static cl_command_queue side;
+static cl_program program;
+static cl_kernel add;
+
+static void CL_CALLBACK use(void *data) {
+    const struct user *user = data;
+
+    sem_post(user->started);
+    sem_wait(user->go);
+    memcpy(user->seen, user->buffer, BYTES);
+}
+
+static void begin(void) {
+    sem_init(&started, 0, 0);
+    sem_init(&go, 0, 0);
+    side = make_queue(0);
+    program = make_program(common_source);
+    add = make_kernel(program, "add");
+    for (int i = 0; i < N; i++)
+        before[i] = 1000 + i;
+}
+
+static void end(void) {
+    ck_ok(clFinish(side));
+    ck_ok(clReleaseCommandQueue(side));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+    sem_destroy(&started);
+    sem_destroy(&go);
+}
+
+/* Occupies the buffer, in the other queue, until let_go(). */
+static void occupy(cl_mem buffer) {
+    struct user user = {NULL, &started, &go, seen};
+    const void *place = &user.buffer;
+
+    memset(seen, 0, sizeof(seen));
+    ck_ok(clEnqueueNativeKernel(side, use, &user, sizeof(user), 1, &buffer, &place, 0, NULL, NULL));
+    ck_ok(clFlush(side));
+    sem_wait(&started);
+}
+
+static void let_go(void) {
+    sem_post(&go);
+    ck_ok(clFinish(side));
+}
+
+static void add_one(cl_mem buffer) {
+    cl_int one = 1;
+
+    ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+    launch(add, N);
+}
+
+/* Does this become the last element of what was read without waiting? */
+static bool arrives(volatile cl_int *host, cl_int wanted, int rounds) {
+    for (int i = 0; i < rounds && host[N - 1] != wanted; i++)
+        usleep(5000);
+    return host[N - 1] == wanted;
+}
+
+enum overwrite { WRITE, FILL, COPY };
+
+static void overwrite(cl_mem buffer, cl_mem source, enum overwrite how, const cl_int *host,
+                      const cl_int *value) {
+    if (how == WRITE)
+        ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
+    else if (how == FILL)
+        ck_ok(clEnqueueFillBuffer(queue, buffer, value, 4, 0, BYTES, 0, NULL, NULL));
+    else
+        ck_ok(clEnqueueCopyBuffer(queue, source, buffer, 0, 0, BYTES, 0, NULL, NULL));
+}
+
+/* Overwrites an occupied buffer; says whether that and what follows passed the occupant. */
+static bool passes(cl_mem buffer, enum overwrite how) {
+    cl_int *host = calloc(1, BYTES), *back = calloc(1, BYTES), five = 5;
+    cl_mem source;
+    bool passed;
+
+    for (int i = 0; i < N; i++)
+        host[i] = five;
+    source = make_buffer(CL_MEM_COPY_HOST_PTR, BYTES, host);
+    write_ints(buffer, before, N);
+    occupy(buffer);
+    overwrite(buffer, source, how, host, &five);
+    add_one(buffer);
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, BYTES, back, 0, NULL, NULL));
+    ck_ok(clFlush(queue));
+    passed = arrives(back, 6, 40);
+    let_go();
+    ck_ok(clFinish(queue));
+    ck_assert_msg(!memcmp(seen, before, BYTES), "the earlier command saw %d, not the old bytes",
+                  seen[0]);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(back[i], 6);
+    read_ints(buffer, back, N);
+    ck_assert_int_eq(back[0], 6);
+    ck_ok(clReleaseMemObject(source));
+    free(host);
+    free(back);
+    return passed;
+}
+
+START_TEST(whole_overwrites_do_not_wait) {
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+
+    begin();
+    for (int i = 0; i < 20; i++)
+        ck_assert_msg(passes(buffer, (enum overwrite)(i % 3)), "overwrite %d waited", i);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+START_TEST(many_versions_at_once) {
+    enum { MANY = 20 };
+    cl_int *host = calloc(MANY, BYTES), *back = calloc(MANY, BYTES);
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+
+    begin();
+    write_ints(buffer, before, N);
+    occupy(buffer);
+    for (int i = 0; i < MANY; i++) {
+        for (int j = 0; j < N; j++)
+            host[i * N + j] = 100 * i + j;
+        overwrite(buffer, NULL, WRITE, &host[i * N], NULL);
+        add_one(buffer);
+        ck_ok(clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, BYTES, &back[i * N], 0, NULL, NULL));
+    }
+    let_go();
+    ck_ok(clFinish(queue));
+    ck_assert(!memcmp(seen, before, BYTES));
+    for (int i = 0; i < MANY * N; i++)
+        ck_assert_int_eq(back[i], host[i] + 1);
+    ck_ok(clReleaseMemObject(buffer));
+    free(host);
+    free(back);
+    end();
+}
+END_TEST
+
+START_TEST(storage_that_the_program_knows_stays) {
+    cl_buffer_region part = {0, BYTES / 2};
+    cl_int *users = calloc(1, BYTES), *pointer;
+    cl_mem whole = make_buffer(0, BYTES, NULL), half, over;
+
+    begin();
+    over = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, users);
+    ck_assert_msg(!passes(over, WRITE), "the program's own memory was replaced");
+    half = ck_made(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &part, &error));
+    ck_assert_msg(!passes(whole, FILL), "a buffer with a sub-buffer was replaced");
+    read_ints(half, users, N / 2);
+    ck_assert_int_eq(users[0], 6);
+    ck_ok(clReleaseMemObject(half));
+    ck_assert(passes(whole, FILL));
+    /* A map shows the bytes of its time, and is written back. */
+    pointer = ck_made(clEnqueueMapBuffer(queue, whole, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                         BYTES, 0, NULL, NULL, &error));
+    for (int i = 0; i < N; i++) {
+        ck_assert_int_eq(pointer[i], 6);
+        pointer[i] = 50 + i;
+    }
+    ck_ok(clEnqueueUnmapMemObject(queue, whole, pointer, 0, NULL, NULL));
+    add_one(whole);
+    read_ints(whole, users, N);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(users[i], 51 + i);
+    ck_assert_msg(passes(whole, COPY), "the end of the map was not noticed");
+    ck_ok(clReleaseMemObject(whole));
+    ck_ok(clReleaseMemObject(over));
+    free(users);
+    end();
+}
+END_TEST
+
+START_TEST(frames_through_one_buffer) {
+    enum { FRAMES = 200 };
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    cl_int *in = calloc(FRAMES, BYTES), *out = calloc(FRAMES, BYTES);
+
+    begin();
+    for (int round = 0; round < 3; round++) {
+        for (int f = 0; f < FRAMES; f++) {
+            for (int i = 0; i < N; i++)
+                in[f * N + i] = round + 7 * f + i;
+            overwrite(buffer, NULL, WRITE, &in[f * N], NULL);
+            add_one(buffer);
+            add_one(buffer);
+            ck_ok(
+                clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, BYTES, &out[f * N], 0, NULL, NULL));
+        }
+        ck_ok(clFinish(queue));
+        for (int i = 0; i < FRAMES * N; i++)
+            ck_assert_int_eq(out[i], in[i] + 2);
+    }
+    ck_ok(clReleaseMemObject(buffer));
+    free(in);
+    free(out);
+    end();
+}
+END_TEST
+
+/* The child: "passed" or "waited". */
+START_TEST(probe) {
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+
+    begin();
+    printf("overwrite %s\n", passes(buffer, WRITE) ? "passed" : "waited");
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+static void check_limit(const char *value, const char *wanted) {
+    char command[256], line[256];
+    bool found = false;
+    FILE *pipe;
+
+    snprintf(command, sizeof(command), "TUTTI_RENAME_LIMIT=%s /proc/%ld/exe --probe", value,
+             (long)getpid());
+    pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    while (fgets(line, sizeof(line), pipe))
+        found |= strstr(line, wanted) != NULL;
+    ck_assert_msg(pclose(pipe) == 0 && found, "with %s it is not \"%s\"", value, wanted);
+}
+
+START_TEST(the_limit) {
+    check_limit("0", "overwrite waited");
+    check_limit("4095", "overwrite waited");
+    check_limit("4k", "overwrite passed");
+    check_limit("1G", "overwrite passed");
+    check_limit("much", "overwrite passed");
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const child[] = {probe};
+    const TTest *const tests[] = {
+        whole_overwrites_do_not_wait,
+        many_versions_at_once,
+        storage_that_the_program_knows_stays,
+        frames_through_one_buffer,
+        the_limit,
+    };
+
+    if (argc > 1 && strcmp(argv[1], "--probe") == 0)
+        return test_main(1, argv, child, COUNT(child));
+    return test_main(argc, argv, tests, COUNT(tests));
+}
