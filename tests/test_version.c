@@ -460,9 +460,11 @@ START_TEST(optional_parts_of_programs) {
     ck_assert_cl(clSetProgramReleaseCallback(program, at_release, NULL), CL_INVALID_OPERATION);
     ck_assert(!get_info(cl_bool, clGetProgramInfo, program, CL_PROGRAM_SCOPE_GLOBAL_CTORS_PRESENT));
     ck_assert(!get_info(cl_bool, clGetProgramInfo, program, CL_PROGRAM_SCOPE_GLOBAL_DTORS_PRESENT));
-    ck_assert_cl(clSetProgramSpecializationConstant(program, 0, sizeof(value), &value),
-                 CL_INVALID_PROGRAM);
     ck_ok(clGetDeviceInfo(device, CL_DEVICE_IL_VERSION, sizeof(il), il, NULL));
+    ck_assert_cl(clSetProgramSpecializationConstant(NULL, 0, sizeof(value), &value),
+                 CL_INVALID_PROGRAM);
+    ck_assert_cl(clSetProgramSpecializationConstant(program, 0, sizeof(value), &value),
+                 il[0] ? CL_INVALID_PROGRAM : CL_INVALID_OPERATION);
     if (il[0] == '\0')
         ck_refused(clCreateProgramWithIL(context, il, sizeof(il), &error), CL_INVALID_OPERATION);
     else

@@ -117,7 +117,11 @@ cl_int tutti_clSetProgramReleaseCallback(cl_program program,
 
 cl_int tutti_clSetProgramSpecializationConstant(cl_program program, cl_uint spec_id,
                                                 size_t spec_size, const void *spec_value) {
-    if (!tutti_program_is_valid(program) || program->origin != TUTTI_PROGRAM_IL)
+    if (!tutti_program_is_valid(program))
+        return CL_INVALID_PROGRAM;
+    if (!tutti_merged()->ils.count)
+        return CL_INVALID_OPERATION;
+    if (program->origin != TUTTI_PROGRAM_IL)
         return CL_INVALID_PROGRAM;
     if (!spec_value || spec_size == 0)
         return CL_INVALID_VALUE;
