@@ -278,6 +278,13 @@ START_TEST(lines_keep_their_numbers) {
 }
 END_TEST
 
+START_TEST(byte_order_mark) {
+    ck_ok(clReleaseProgram(built("\xef\xbb\xbf"
+                                 "kernel void k(global int *a) { a[0] = 1; }",
+                                 NULL)));
+}
+END_TEST
+
 /* Built for a version that is not promised it does what the first device does, or fails. */
 START_TEST(an_unknown_version) {
     const char *source = "kernel void k(global int *a) { a[0] = 1; }";
@@ -494,6 +501,7 @@ int main(int argc, char **argv) {
         macros_of_the_device,
         extensions_are_what_sources_see,
         lines_keep_their_numbers,
+        byte_order_mark,
         an_unknown_version,
         queue_with_properties,
         queue_on_the_device,

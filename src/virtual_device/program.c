@@ -122,9 +122,13 @@ cl_program tutti_program_make_real(cl_program program, const struct tutti_real_d
     *error = CL_INVALID_OPERATION;
     tutti_driver_lock(device);
     if (program->origin == TUTTI_PROGRAM_SOURCE && dispatch->clCreateProgramWithSource) {
+        static const char byte_order_mark[] = "\xef\xbb\xbf";
         const char *prologue = tutti_source_prologue(device);
         const char *texts[] = {prologue, program->source};
         cl_uint skipped = *prologue ? 0 : 1;
+        /* Compilers pass over it, but at the start only. */
+        if (*prologue && strncmp(program->source, byte_order_mark, strlen(byte_order_mark)) == 0)
+            texts[1] += strlen(byte_order_mark);
         real =
             dispatch->clCreateProgramWithSource(context, 2 - skipped, texts + skipped, NULL, error);
     } else if (program->origin == TUTTI_PROGRAM_BINARY && dispatch->clCreateProgramWithBinary) {
