@@ -48,6 +48,7 @@ static void check_flat(void (*step)(void), size_t count, size_t allowed) {
 static cl_program program;
 static cl_kernel add;
 static cl_mem buffer;
+static size_t gated_rounds, gated_rounds_wanted;
 
 static void begin(void) {
     cl_int zero[16] = {0}, one = 1;
@@ -143,6 +144,40 @@ static void every_kind(void) {
 START_TEST(every_kind_of_command) {
     begin();
     check_flat(every_kind, test_size("TUTTI_TEST_COMMANDS", 100000) / 2000, 8 << 20);
+    end();
+}
+END_TEST
+
+/* Commands behind a gate, others that may pass them, and a loop through one buffer. */
+static void gates_and_loops(void) {
+    static cl_mem other;
+    static cl_int in[16], out[16];
+    cl_event gate = make_user_event();
+
+    if (!other)
+        other = make_buffer(0, 64, NULL);
+    for (int i = 0; i < 20; i++) {
+        ck_ok(
+            clEnqueueFillBuffer(queue, buffer, &i, 4, 0, 64, i == 0, i == 0 ? &gate : NULL, NULL));
+        launch(add, 16);
+        ck_ok(clEnqueueWriteBuffer(queue, other, CL_FALSE, 0, 64, in, 0, NULL, NULL));
+        ck_ok(clEnqueueCopyBuffer(queue, other, buffer, 0, 0, 32, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queue, other, CL_FALSE, 0, 64, out, 0, NULL, NULL));
+    }
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    ck_ok(clFinish(queue));
+    ck_ok(clReleaseEvent(gate));
+    if (++gated_rounds == gated_rounds_wanted) {
+        ck_ok(clReleaseMemObject(other));
+        other = NULL;
+    }
+}
+
+START_TEST(held_commands_and_versions) {
+    begin();
+    gated_rounds = 0;
+    gated_rounds_wanted = test_size("TUTTI_TEST_COMMANDS", 100000) / 1000 * 4;
+    check_flat(gates_and_loops, gated_rounds_wanted, 8 << 20);
     end();
 }
 END_TEST
@@ -243,6 +278,7 @@ int main(int argc, char **argv) {
         kernels_and_finish,
         kernels_without_finish,
         every_kind_of_command,
+        held_commands_and_versions,
         buffers_come_and_go,
         device_memory_is_given_back,
         contexts_come_and_go,
