@@ -349,6 +349,33 @@ START_TEST(a_child_keeps_its_parent) {
 }
 END_TEST
 
+START_TEST(released_before_its_content_is_used) {
+    cl_event gate = make_user_event(), written;
+    cl_int zero = 0, seven = 7, seen = 0;
+    cl_mem other = make_buffer(0, sizeof(cl_int), NULL), child;
+    size_t at = 2 * part_count * sizeof(cl_int);
+
+    begin();
+    child = part(parent, 2, 1);
+    write_ints(child, &zero, 1);
+    /* What the child gets must still reach the parent that is copied, both released by then. */
+    ck_ok(
+        clEnqueueWriteBuffer(queue, child, CL_FALSE, 0, sizeof(seven), &seven, 1, &gate, &written));
+    ck_ok(clEnqueueCopyBuffer(queue, parent, other, at, 0, sizeof(seven), 1, &written, NULL));
+    ck_ok(clReleaseMemObject(child));
+    ck_ok(clRetainMemObject(other));
+    ck_ok(clReleaseMemObject(parent));
+    parent = other;
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    read_ints(other, &seen, 1);
+    ck_assert_int_eq(seen, seven);
+    ck_ok(clReleaseMemObject(other));
+    ck_ok(clReleaseEvent(written));
+    ck_ok(clReleaseEvent(gate));
+    end();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         info,
@@ -364,6 +391,7 @@ int main(int argc, char **argv) {
         child_of_user_memory,
         two_children_in_one_kernel,
         a_child_keeps_its_parent,
+        released_before_its_content_is_used,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -29,11 +29,13 @@ static void free_mem(cl_mem mem) {
 
 static void leave_siblings(void *argument) {
     cl_mem mem = argument;
-    /* Nobody can read the buffer once it is released; with CL_MEM_USE_HOST_PTR its memory is gone.
+    /*
+     * Nobody can read a released buffer but the commands before its release. With
+     * CL_MEM_USE_HOST_PTR its memory is gone once the last of them is over.
      */
     cl_mem buffer = mem->parent->parent ? mem->parent->parent : mem->parent;
-    bool buffer_released = atomic_load(&buffer->object.user_refs) == 0;
-    tutti_coherence_leave(mem->view, !buffer_released);
+    bool matters = atomic_load(&buffer->object.user_refs) > 0 || atomic_load(&buffer->ahead) > 0;
+    tutti_coherence_leave(mem->view, matters);
 }
 
 static void destroy_now(struct tutti_job *job) {

@@ -17,10 +17,23 @@ struct launch {
     struct tutti_model *model;
     unsigned *use_of; /* [arguments->count]: which use the memory argument is */
     cl_mem *mem;      /* of each use; the arguments retain them */
+    bool ahead;       /* counted in its memory objects as not dispatched */
 };
+
+static void count_ahead(struct launch *launch, bool ahead) {
+    if (launch->ahead == ahead)
+        return;
+    launch->ahead = ahead;
+    for (unsigned i = 0; i < launch->arguments->count; i++) {
+        cl_mem mem = launch->arguments->argument[i].mem;
+        if (mem)
+            atomic_fetch_add(&mem->ahead, ahead ? 1u : -1u);
+    }
+}
 
 static void destroy(struct tutti_command *command) {
     struct launch *launch = (struct launch *)command;
+    count_ahead(launch, false);
     for (unsigned i = 0; i < launch->task.count; i++)
         tutti_version_give_back(launch->task.use[i].view);
     tutti_arguments_free(launch->arguments);
@@ -70,6 +83,7 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
 static void start(struct tutti_command *command) {
     struct launch *launch = (struct launch *)command;
     struct tutti_device_task *task = &launch->task;
+    count_ahead(launch, false);
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_view *view = task->use[i].view = tutti_version_take(launch->mem[i], false);
         if (!tutti_coherence_read(view, 0, view->size)) {
@@ -210,6 +224,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
         if (argument->sampler)
             task->devices &= tutti_sampler_devices(argument->sampler);
     }
+    count_ahead(launch, true);
     launch->model = model_of(launch);
     return &task->command;
 }

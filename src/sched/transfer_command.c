@@ -45,10 +45,30 @@ struct transfer {
     cl_mem *mems; /* of migrate and native kernels; retained */
     struct tutti_view **views;
     cl_uint mem_count;
+    bool dispatched;
 };
+
+/* The memory objects have one command less before them. */
+static void leave_ahead(struct transfer *transfer) {
+    if (transfer->dispatched)
+        return;
+    transfer->dispatched = true;
+    for (cl_uint i = 0; i < transfer->mem_count; i++)
+        atomic_fetch_sub(&transfer->mems[i]->ahead, 1);
+    for (int i = 0; i < 2; i++)
+        if (transfer->mem[i])
+            atomic_fetch_sub(&transfer->mem[i]->ahead, 1);
+}
+
+static cl_mem take_mem(cl_mem mem) {
+    if (mem)
+        atomic_fetch_add(&mem->ahead, 1);
+    return tutti_object_retain(mem);
+}
 
 static void destroy(struct tutti_command *command) {
     struct transfer *transfer = (struct transfer *)command;
+    leave_ahead(transfer);
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
         tutti_version_give_back(transfer->views[i]);
         tutti_object_release(transfer->mems[i]);
@@ -82,6 +102,7 @@ static void granted(struct tutti_acquisition *acquisition) {
 
 static void start(struct tutti_command *command) {
     struct transfer *transfer = (struct transfer *)command;
+    leave_ahead(transfer);
     if (transfer->prepare && !transfer->prepare(transfer)) {
         tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
         return;
@@ -111,8 +132,8 @@ static struct transfer *create(cl_int (*execute)(struct transfer *),
     transfer->acquisition.granted = granted;
     transfer->execute = execute;
     transfer->prepare = prepare;
-    transfer->mem[0] = tutti_object_retain(first);
-    transfer->mem[1] = tutti_object_retain(second);
+    transfer->mem[0] = take_mem(first);
+    transfer->mem[1] = take_mem(second);
     return transfer;
 }
 
@@ -371,7 +392,7 @@ static bool take_mems(struct transfer *transfer, cl_uint count, const cl_mem *me
     if (!transfer->mems || !transfer->views || (count > 2 && !transfer->acquisition.more))
         return false;
     for (cl_uint i = 0; i < count; i++)
-        transfer->mems[i] = tutti_object_retain(mems[i]);
+        transfer->mems[i] = take_mem(mems[i]);
     transfer->mem_count = count;
     return true;
 }
