@@ -21,7 +21,8 @@ SPECIFICATION_TESTS = \
 	tests/test_threads \
 	tests/test_refcount \
 	tests/test_badhandles \
-	tests/test_scale
+	tests/test_scale \
+	tests/test_random
 # What only Tutti has.
 TUTTI_TESTS = \
 	tests/test_two_devices \
@@ -130,6 +131,17 @@ tests_test_badhandles_LDADD = $(TEST_LIBS)
 tests_test_scale_SOURCES = tests/test_scale.c
 tests_test_scale_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_scale_LDADD = $(TEST_LIBS)
+
+tests_test_random_SOURCES = tests/test_random.c \
+	tests/random/commands.c \
+	tests/random/execute.c tests/random/execute.h \
+	tests/random/generate.c tests/random/propose.c tests/random/maker.h \
+	tests/random/interpret.c tests/random/outcome.h \
+	tests/random/order.c tests/random/order.h \
+	tests/random/program.c tests/random/program.h \
+	tests/random/shrink.c tests/random/shrink.h
+tests_test_random_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_random_LDADD = $(TEST_LIBS)
 
 tests_test_two_devices_SOURCES = tests/test_two_devices.c
 tests_test_two_devices_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -64,6 +64,11 @@ static void choose_device(void) {
     }
 }
 
+void test_choose_device(void) {
+    choose_platform();
+    choose_device();
+}
+
 static void set_up(void) {
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)platform, 0};
 
@@ -144,10 +149,8 @@ int test_main(int argc, char **argv, const TTest *const *tests, size_t count) {
     notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (notes == MAP_FAILED)
         return 99;
-    if (!bare) {
-        choose_platform();
-        choose_device();
-    }
+    if (!bare)
+        test_choose_device();
     for (size_t i = 0; i < count; i++)
         planned += chosen(tests[i]->name, argc, argv);
     printf("1..%zu\n", planned);

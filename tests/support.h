@@ -130,6 +130,9 @@ int test_main(int argc, char **argv, const TTest *const *tests, size_t count);
 /* Without a context and queue: for the programs about platforms and about the library file. */
 int test_main_bare(int argc, char **argv, const TTest *const *tests, size_t count);
 
+/* Sets `platform` and `device`, for processes that a bare program makes; or ends the process. */
+void test_choose_device(void);
+
 /* Second context on the same device, released after the test. */
 cl_context other_context(void);
 cl_command_queue other_queue(void);
