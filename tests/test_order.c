@@ -434,6 +434,76 @@ START_TEST(random_programs_out_of_order) {
 }
 END_TEST
 
+/* A kernel of `on` behind which the copy of a to b comes; `wait` holds it. */
+static void copy_behind(cl_command_queue on, cl_event wait, cl_mem other, cl_mem a, cl_mem b) {
+    const size_t all = N;
+    cl_int value = 1;
+
+    ck_ok(clSetKernelArg(set, 0, sizeof(other), &other));
+    ck_ok(clSetKernelArg(set, 1, sizeof(value), &value));
+    ck_ok(clEnqueueNDRangeKernel(on, set, 1, NULL, &all, NULL, 1, &wait, NULL));
+    ck_ok(clEnqueueCopyBuffer(on, a, b, 0, 0, BYTES, 0, NULL, NULL));
+}
+
+START_TEST(behind_a_command_that_waits_for_another_queue) {
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_mem other = make_buffer(0, BYTES, NULL);
+    cl_command_queue second = make_queue(0);
+    cl_event gate = make_user_event(), written;
+    cl_int seven = 7, *seen = calloc(1, BYTES);
+
+    begin();
+    run(set, a, 1);
+    ck_ok(clFinish(queue));
+    /* The copy has nothing in common with the command before it, which waits for a's new value. */
+    ck_ok(clEnqueueFillBuffer(second, a, &seven, 4, 0, BYTES, 1, &gate, &written));
+    copy_behind(queue, written, other, a, b);
+    ck_ok(clFlush(queue));
+    ck_ok(clFlush(second));
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    read_ints(b, seen, N);
+    all_equal(seen, 7, "what was copied");
+    free(seen);
+    ck_ok(clReleaseEvent(gate));
+    ck_ok(clReleaseEvent(written));
+    ck_ok(clReleaseCommandQueue(second));
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    ck_ok(clReleaseMemObject(other));
+    end();
+}
+END_TEST
+
+START_TEST(behind_a_command_that_waits_for_the_program) {
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_mem other = make_buffer(0, BYTES, NULL);
+    cl_command_queue second = make_queue(0);
+    cl_event gate = make_user_event();
+    cl_int *host = malloc(BYTES), *seen = calloc(1, BYTES);
+
+    begin();
+    run(set, a, 1);
+    ck_ok(clFinish(queue));
+    copy_behind(queue, gate, other, a, b);
+    ck_ok(clFlush(queue));
+    /* The program lets the first command go only when it has written what the copy reads. */
+    for (int i = 0; i < N; i++)
+        host[i] = 7;
+    ck_ok(clEnqueueWriteBuffer(second, a, CL_TRUE, 0, BYTES, host, 0, NULL, NULL));
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    read_ints(b, seen, N);
+    all_equal(seen, 7, "what was copied");
+    free(host);
+    free(seen);
+    ck_ok(clReleaseEvent(gate));
+    ck_ok(clReleaseCommandQueue(second));
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    ck_ok(clReleaseMemObject(other));
+    end();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         read_then_write_of_the_same_host_memory,
@@ -444,6 +514,8 @@ int main(int argc, char **argv) {
         a_chain_over_many_buffers,
         events_of_an_in_order_queue_complete_in_order,
         native_kernels_keep_their_place,
+        behind_a_command_that_waits_for_another_queue,
+        behind_a_command_that_waits_for_the_program,
         random_programs_in_order,
         random_programs_out_of_order,
     };

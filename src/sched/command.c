@@ -44,6 +44,8 @@ static void dispatch(struct tutti_ready *ready) {
 
     pthread_mutex_lock(&context->graph.lock);
     tutti_hold_leave(command);
+    if (event->queue->outsider == event)
+        event->queue->outsider = NULL;
     struct tutti_edge *followers = tutti_event_dispatched(event); /* they come after this one */
     bool failed = event->failed;
     event->submitted = tutti_runtime_now();
@@ -122,7 +124,21 @@ static bool order_in_queue(cl_command_queue queue, struct tutti_command *command
     if ((command->alone || command->waits_for_all) && queue->last &&
         !tutti_event_add_dependant(queue->last, event, TUTTI_PUBLISHED, false))
         return false;
+    if (queue->outsider &&
+        !tutti_event_add_dependant(queue->outsider, event, TUTTI_DISPATCHED, false))
+        return false;
     return order_by_host_memory(queue, command) && tutti_hold_order(command);
+}
+
+/*
+ * What the command waits for may use anything, or come after what does; in an in-order queue all
+ * that follows comes after that too. Only what waits inside its own queue is passed.
+ */
+static bool waits_outside(cl_command_queue queue, struct tutti_wait_list list) {
+    for (cl_uint i = 0; i < list.count; i++)
+        if (!list.events[i]->published && list.events[i]->queue != queue)
+            return true;
+    return false;
 }
 
 static void enter_queue(cl_command_queue queue, cl_event event) {
@@ -147,6 +163,8 @@ static bool enter_graph(struct tutti_command *command, struct tutti_wait_list li
     if (tutti_queue_in_order(queue) && !queue->strict) {
         if (event->pending > 1)
             complete &= tutti_hold_enter(command);
+        if (waits_outside(queue, list))
+            queue->outsider = event;
         if (command->host)
             enter_host_list(queue, event);
     }

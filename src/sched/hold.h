@@ -7,10 +7,11 @@
 struct tutti_command;
 
 /*
- * A command of an in-order queue that can't be dispatched yet is *held*. Commands behind it go on
- * when they have no resource in common with it that one of them writes; else they are dispatched
- * after it, and held until then. So a command costs nothing here while nothing of its queue is
- * held, and then as much as it has uses. All with the graph's lock held.
+ * A command of an in-order queue that can't be dispatched yet is *held*. Commands behind one that
+ * waits for its own queue only go on when they have no resource in common with it that one of them
+ * writes; else they are dispatched after it, and held until then. So a command costs nothing here
+ * while nothing of its queue is held, and then as much as it has uses. All with the graph's lock
+ * held.
  */
 
 /* A buffer with all its parts, an image, or the console. Zero at first. */

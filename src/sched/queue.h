@@ -16,6 +16,7 @@ struct _cl_command_queue {
     cl_event first, last; /* commands not yet published, in order; each holds a reference */
     cl_event last_host;   /* in-order: the last one not done that uses the program's memory */
     unsigned held;        /* in-order: how many commands are held (hold.h) */
+    cl_event outsider;    /* in-order: the last held one that waits for others than its queue's */
     cl_event fence;       /* later commands wait for it: barrier, native kernel; retained */
     cl_int error;         /* of a command of this queue since the last clFinish */
 };
