@@ -3,6 +3,7 @@
 
 #include "memory/color.h"
 #include "memory/device_copy.h"
+#include "memory/staging.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,7 @@ static cl_int read_copies(struct tutti_view *view, const struct tutti_copies *co
     if (!home)
         return CL_OUT_OF_HOST_MEMORY;
     struct tutti_place at_home = tutti_view_at_home(view, from);
-    tutti_region_copy(target, to, home, &at_home, region);
+    tutti_staging_copy(target, to, home, &at_home, region);
     return CL_SUCCESS;
 }
 
@@ -37,7 +38,7 @@ cl_int tutti_access_write(struct tutti_view *view, const struct tutti_place *to,
         if (!home)
             return CL_OUT_OF_HOST_MEMORY;
         struct tutti_place at_home = tutti_view_at_home(view, to);
-        tutti_region_copy(home, &at_home, source, from, region);
+        tutti_staging_copy(home, &at_home, source, from, region);
     }
     cl_int result = CL_SUCCESS;
     for (unsigned i = 0; i < copies.count; i++) {

@@ -21,34 +21,39 @@ static cl_int wait_for(const cl_icd_dispatch *driver, cl_event event) {
     return error;
 }
 
-static cl_int read_blocking(const struct tutti_view *view, const struct tutti_copy *copy,
-                            const struct tutti_place *from, void *target,
-                            const struct tutti_place *to, const struct tutti_region *region) {
+/* One command of the driver's; blocking without `event`. */
+static cl_int enqueue_read(const struct tutti_view *view, const struct tutti_copy *copy,
+                           const struct tutti_place *from, void *target,
+                           const struct tutti_place *to, const struct tutti_region *region,
+                           cl_event *event) {
     const struct tutti_real_device *device = copy->device;
     if (tutti_shape_is_boxed(&view->shape))
-        return tutti_image_read(device, &view->shape, copy->mem, from, target, to, region, NULL);
+        return tutti_image_read(device, &view->shape, copy->mem, from, target, to, region, event);
     if (tutti_region_is_linear(region))
         return device->dispatch->clEnqueueReadBuffer(
-            device->place.downloads, copy->mem, CL_TRUE, tutti_place_first(from), region->size[0],
-            (char *)target + tutti_place_first(to), 0, NULL, NULL);
+            device->place.downloads, copy->mem, event ? CL_FALSE : CL_TRUE, tutti_place_first(from),
+            region->size[0], (char *)target + tutti_place_first(to), 0, NULL, event);
     return device->dispatch->clEnqueueReadBufferRect(
-        device->place.downloads, copy->mem, CL_TRUE, from->origin, to->origin, region->size,
-        from->row_pitch, from->slice_pitch, to->row_pitch, to->slice_pitch, target, 0, NULL, NULL);
+        device->place.downloads, copy->mem, event ? CL_FALSE : CL_TRUE, from->origin, to->origin,
+        region->size, from->row_pitch, from->slice_pitch, to->row_pitch, to->slice_pitch, target, 0,
+        NULL, event);
 }
 
-static cl_int write_blocking(const struct tutti_view *view, const struct tutti_copy *copy,
-                             const struct tutti_place *to, const void *source,
-                             const struct tutti_place *from, const struct tutti_region *region) {
+static cl_int enqueue_write(const struct tutti_view *view, const struct tutti_copy *copy,
+                            const struct tutti_place *to, const void *source,
+                            const struct tutti_place *from, const struct tutti_region *region,
+                            cl_event *event) {
     const struct tutti_real_device *device = copy->device;
     if (tutti_shape_is_boxed(&view->shape))
-        return tutti_image_write(device, &view->shape, copy->mem, to, source, from, region, NULL);
+        return tutti_image_write(device, &view->shape, copy->mem, to, source, from, region, event);
     if (tutti_region_is_linear(region))
         return device->dispatch->clEnqueueWriteBuffer(
-            device->place.uploads, copy->mem, CL_TRUE, tutti_place_first(to), region->size[0],
-            (const char *)source + tutti_place_first(from), 0, NULL, NULL);
+            device->place.uploads, copy->mem, event ? CL_FALSE : CL_TRUE, tutti_place_first(to),
+            region->size[0], (const char *)source + tutti_place_first(from), 0, NULL, event);
     return device->dispatch->clEnqueueWriteBufferRect(
-        device->place.uploads, copy->mem, CL_TRUE, to->origin, from->origin, region->size,
-        to->row_pitch, to->slice_pitch, from->row_pitch, from->slice_pitch, source, 0, NULL, NULL);
+        device->place.uploads, copy->mem, event ? CL_FALSE : CL_TRUE, to->origin, from->origin,
+        region->size, to->row_pitch, to->slice_pitch, from->row_pitch, from->slice_pitch, source, 0,
+        NULL, event);
 }
 
 /* By the driver's own command. */
@@ -56,7 +61,7 @@ static cl_int read_direct(const struct tutti_view *view, const struct tutti_copy
                           const struct tutti_place *from, void *target,
                           const struct tutti_place *to, const struct tutti_region *region) {
     tutti_driver_lock(copy->device);
-    cl_int error = read_blocking(view, copy, from, target, to, region);
+    cl_int error = enqueue_read(view, copy, from, target, to, region, NULL);
     tutti_driver_unlock(copy->device);
     return error;
 }
@@ -65,7 +70,7 @@ static cl_int write_direct(const struct tutti_view *view, const struct tutti_cop
                            const struct tutti_place *to, const void *source,
                            const struct tutti_place *from, const struct tutti_region *region) {
     tutti_driver_lock(copy->device);
-    cl_int error = write_blocking(view, copy, to, source, from, region);
+    cl_int error = enqueue_write(view, copy, to, source, from, region, NULL);
     tutti_driver_unlock(copy->device);
     return error;
 }
@@ -81,8 +86,20 @@ static cl_int move_part(const struct tutti_staging *staging, const struct tutti_
                         void *pinned, const struct tutti_place *packed,
                         const struct tutti_region *part) {
     const struct far_end *end = (const struct far_end *)(const void *)staging;
-    return staging->to_device ? write_direct(end->view, end->copy, there, pinned, packed, part)
-                              : read_direct(end->view, end->copy, there, pinned, packed, part);
+    const struct tutti_real_device *device = end->copy->device;
+    cl_event event;
+    /* Not a blocking command: NVIDIA's driver keeps a lock for its length. */
+    tutti_driver_lock(device);
+    cl_int error = staging->to_device
+                       ? enqueue_write(end->view, end->copy, there, pinned, packed, part, &event)
+                       : enqueue_read(end->view, end->copy, there, pinned, packed, part, &event);
+    if (error == CL_SUCCESS) {
+        device->dispatch->clFlush(staging->to_device ? device->place.uploads
+                                                     : device->place.downloads);
+        error = wait_for(device->dispatch, event);
+    }
+    tutti_driver_unlock(device);
+    return error;
 }
 
 /* Is the memory one that the driver would have to stage? Then done in chunks, with `*error`. */
@@ -108,7 +125,7 @@ cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *c
     tutti_traffic_count(copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, from);
-        tutti_region_copy(target, to, copy->bytes, &packed, region);
+        tutti_staging_copy(target, to, copy->bytes, &packed, region);
         return CL_SUCCESS;
     }
     if (stage(view, copy, false, from, target, to, region, &error))
@@ -125,7 +142,7 @@ cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *
     tutti_traffic_count(copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, to);
-        tutti_region_copy(copy->bytes, &packed, source, from, region);
+        tutti_staging_copy(copy->bytes, &packed, source, from, region);
         return CL_SUCCESS;
     }
     if (stage(view, copy, true, to, (void *)(uintptr_t)source, from, region, &error))
@@ -223,7 +240,7 @@ cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_c
     if (source->copy->bytes && target->copy->bytes) {
         struct tutti_place from = tutti_view_packed(source->view, source->place);
         struct tutti_place to = tutti_view_packed(target->view, target->place);
-        tutti_region_copy(target->copy->bytes, &to, source->copy->bytes, &from, region);
+        tutti_staging_copy(target->copy->bytes, &to, source->copy->bytes, &from, region);
         return CL_SUCCESS;
     }
     bool image =

@@ -24,4 +24,8 @@ cl_int tutti_staging_run(const struct tutti_staging *staging, unsigned threads,
                          const struct tutti_place *there, void *memory,
                          const struct tutti_place *here, const struct tutti_region *region);
 
+/* tutti_region_copy, by several threads where the machine has cores for it and it pays. */
+void tutti_staging_copy(void *target, const struct tutti_place *to, const void *source,
+                        const struct tutti_place *from, const struct tutti_region *region);
+
 #endif

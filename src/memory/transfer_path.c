@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Below this a command of the driver's is as fast. */
-#define LEAST_STAGED ((size_t)1 << 20)
+/* Below this a driver's command, or a single thread, is as fast. */
+#define LEAST_STAGED ((size_t)4 << 20)
 /* With fewer threads a driver's own staging is as fast, with more the link is the limit. */
 #define LEAST_THREADS 3
 #define MOST_THREADS 8
@@ -36,12 +36,22 @@ bool tutti_transfer_path_pins(const struct tutti_real_device *device) {
     return wanted == STAGED || device->type & CL_DEVICE_TYPE_GPU;
 }
 
+/* Half of the cores: the others are the program's, and CPU devices'. */
+static unsigned spare_threads(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 2 * MOST_THREADS ? MOST_THREADS : (unsigned)cores / 2;
+}
+
 unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, size_t size) {
     if (!tutti_transfer_path_pins(device))
         return 0;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned threads = cores > 2 * MOST_THREADS ? MOST_THREADS : (unsigned)cores / 2;
+    unsigned threads = spare_threads();
     if (wanted == STAGED)
         return threads < 2 ? 2 : threads;
+    return size >= LEAST_STAGED && threads >= LEAST_THREADS ? threads : 0;
+}
+
+unsigned tutti_transfer_path_copy_threads(size_t size) {
+    unsigned threads = spare_threads();
     return size >= LEAST_STAGED && threads >= LEAST_THREADS ? threads : 0;
 }

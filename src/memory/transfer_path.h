@@ -19,7 +19,7 @@ bool tutti_transfer_path_pins(const struct tutti_real_device *device);
  */
 unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, size_t size);
 
-/* Sizes are of the last two arguments' kind in bytes; smaller parts than this are not staged. */
-#define TUTTI_CHUNK ((size_t)4 << 20)
+/* The same for copying that many bytes between two pieces of host memory; 0: one thread does it. */
+unsigned tutti_transfer_path_copy_threads(size_t size);
 
 #endif
