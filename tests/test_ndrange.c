@@ -190,7 +190,7 @@ START_TEST(wrong) {
 END_TEST
 
 START_TEST(nothing_to_do) {
-    cl_int zero = 0, code;
+    cl_int zero = 0;
     cl_mem out = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zero), &zero);
     const size_t none[3] = {0, 1, 1};
     cl_kernel count;
@@ -199,10 +199,15 @@ START_TEST(nothing_to_do) {
     count = make_kernel(program, "count");
     ck_ok(clSetKernelArg(count, 0, sizeof(out), &out));
     /* OpenCL 1.2 refuses an empty range, 2.1 accepts it; no work-item runs on either. */
-    code = clEnqueueNDRangeKernel(queue, count, 2, NULL, none, NULL, 0, NULL, NULL);
-    ck_assert(code == CL_SUCCESS || code == CL_INVALID_GLOBAL_WORK_SIZE);
-    code = clEnqueueNDRangeKernel(queue, count, 1, NULL, NULL, NULL, 0, NULL, NULL);
-    ck_assert(code == CL_SUCCESS || code == CL_INVALID_GLOBAL_WORK_SIZE);
+    char version[128];
+    ck_ok(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
+    cl_int wanted = strncmp(version, "OpenCL 3", 8) == 0 ? CL_SUCCESS : CL_INVALID_GLOBAL_WORK_SIZE;
+    if (!excused(POCL, "refuses some empty ranges")) {
+        ck_assert_cl(clEnqueueNDRangeKernel(queue, count, 2, NULL, none, NULL, 0, NULL, NULL),
+                     wanted);
+        ck_assert_cl(clEnqueueNDRangeKernel(queue, count, 1, NULL, NULL, NULL, 0, NULL, NULL),
+                     wanted);
+    }
     read_ints(out, &zero, 1);
     ck_assert_int_eq(zero, 0);
     ck_ok(clReleaseKernel(count));

@@ -4,23 +4,44 @@
 #include "entry_points.h"
 #include "sched/launch.h"
 #include "sched/transfer_command.h"
-#include "virtual_device/device.h"
+#include "virtual_device/device_info.h"
 #include "virtual_device/program.h"
+
+#include <string.h>
+
+/* Since OpenCL 2.1 a launch without work-items is one that does nothing; before, an error. */
+static bool is_empty(cl_uint dimensions, const size_t *global) {
+    bool empty = !global;
+    for (cl_uint d = 0; d < dimensions && !empty; d++)
+        empty = global[d] == 0;
+    return empty;
+}
 
 /* Global sizes and offsets: what a size_t of the device can hold. */
 static cl_int check_global(struct tutti_range *range, const size_t *offset, const size_t *global) {
-    if (!global)
-        return CL_INVALID_GLOBAL_WORK_SIZE;
+    if (is_empty(range->dimensions, global))
+        return tutti_device_limits()->version >= 210 ? CL_SUCCESS : CL_INVALID_GLOBAL_WORK_SIZE;
     for (cl_uint d = 0; d < range->dimensions; d++) {
         size_t end;
-        if (global[d] == 0)
-            return CL_INVALID_GLOBAL_WORK_SIZE;
         range->global[d] = global[d];
         range->offset[d] = offset ? offset[d] : 0;
         if (__builtin_add_overflow(range->offset[d], range->global[d], &end))
             return CL_INVALID_GLOBAL_OFFSET;
     }
     return CL_SUCCESS;
+}
+
+/* May the last work-groups be smaller (OpenCL 2.0, 5.10)? Where it depends, the device decides. */
+static bool may_be_uneven(cl_program program) {
+    cl_bool supported = CL_FALSE;
+    tutti_device_info(CL_DEVICE_NON_UNIFORM_WORK_GROUP_SUPPORT, sizeof(supported), &supported,
+                      NULL);
+    pthread_mutex_lock(&program->lock);
+    const char *options = program->options;
+    bool newer = options && (strstr(options, "-cl-std=CL2") || strstr(options, "-cl-std=CL3"));
+    bool even = options && strstr(options, "-cl-uniform-work-group-size");
+    pthread_mutex_unlock(&program->lock);
+    return supported && newer && !even;
 }
 
 static cl_int check_local(struct tutti_range *range, const struct tutti_real_device *lead,
@@ -44,10 +65,13 @@ static cl_int check_local(struct tutti_range *range, const struct tutti_real_dev
     }
     if (items > most)
         return CL_INVALID_WORK_GROUP_SIZE;
-    for (cl_uint d = 0; d < range->dimensions; d++)
-        if ((required[0] && required[d] != local[d]) || range->global[d] % local[d])
+    bool uneven = false;
+    for (cl_uint d = 0; d < range->dimensions; d++) {
+        if (required[0] && required[d] != local[d])
             return CL_INVALID_WORK_GROUP_SIZE;
-    return CL_SUCCESS;
+        uneven = uneven || range->global[d] % local[d];
+    }
+    return !uneven || may_be_uneven(kernel->program) ? CL_SUCCESS : CL_INVALID_WORK_GROUP_SIZE;
 }
 
 static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
@@ -76,9 +100,11 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
     for (unsigned i = 0; error == CL_SUCCESS && i < arguments->count; i++)
         if (arguments->argument[i].mem && arguments->argument[i].mem->context != queue->context)
             error = CL_INVALID_CONTEXT;
-    if (error != CL_SUCCESS) {
+    if (error != CL_SUCCESS || is_empty(work_dim, global)) {
         tutti_arguments_free(arguments);
-        return error;
+        return error != CL_SUCCESS
+                   ? error
+                   : tutti_enqueue(tutti_command_create_empty(), queue, type, list, false, event);
     }
     return tutti_enqueue(tutti_launch_create(kernel, arguments, &range), queue, type, list, false,
                          event);

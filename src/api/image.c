@@ -88,6 +88,10 @@ static cl_int check(cl_context context, cl_mem_flags *flags, const cl_image_form
     if (!format || !(shape->element = tutti_image_element(format)))
         return CL_INVALID_IMAGE_FORMAT_DESCRIPTOR;
     shape->format = *format;
+    /* An optional part that the device does not have (3.0, CL_DEVICE_IMAGE_PITCH_ALIGNMENT 0). */
+    if (desc->image_type == CL_MEM_OBJECT_IMAGE2D && TUTTI_IS_MEM(desc->buffer) &&
+        !tutti_mem_is_image(desc->buffer))
+        return CL_INVALID_OPERATION;
     if (desc->num_mip_levels || desc->num_samples ||
         (desc->buffer != NULL) != (desc->image_type == CL_MEM_OBJECT_IMAGE1D_BUFFER))
         return CL_INVALID_IMAGE_DESCRIPTOR;
