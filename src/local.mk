@@ -41,6 +41,7 @@ libtutti_la_SOURCES += \
 	src/memory/view.c src/memory/view.h \
 	src/sched/command.c src/sched/command.h \
 	src/sched/device_task.c src/sched/device_task.h \
+	src/sched/idle.c src/sched/idle.h \
 	src/sched/environment.c src/sched/environment.h \
 	src/sched/event.c src/sched/event.h \
 	src/sched/graph.c src/sched/graph.h \

@@ -2,6 +2,7 @@
 /* Many of everything, and nothing that stays behind. */
 #include "support.h"
 
+#include <dirent.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -272,6 +273,85 @@ START_TEST(an_idle_process_uses_no_processor) {
 }
 END_TEST
 
+/* Processor time of all threads, and of the busiest since `before`, in ns. */
+struct spent {
+    int count;
+    struct {
+        long tid;
+        unsigned long long time;
+    } thread[256];
+};
+
+static void look_at_threads(struct spent *spent) {
+    DIR *threads = opendir("/proc/self/task");
+    struct dirent *entry;
+
+    ck_assert_ptr_nonnull(threads);
+    spent->count = 0;
+    while ((entry = readdir(threads)) && spent->count < 256) {
+        char path[300];
+        FILE *file;
+
+        snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", entry->d_name);
+        file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
+        if (!file)
+            continue;
+        spent->thread[spent->count].tid = atol(entry->d_name);
+        if (fscanf(file, "%llu", &spent->thread[spent->count].time) == 1)
+            spent->count++;
+        fclose(file);
+    }
+    closedir(threads);
+}
+
+static unsigned long long busiest(const struct spent *before, const struct spent *after,
+                                  unsigned long long *others) {
+    unsigned long long most = 0, all = 0;
+
+    for (int i = 0; i < after->count; i++) {
+        unsigned long long time = after->thread[i].time;
+
+        for (int j = 0; j < before->count; j++)
+            if (before->thread[j].tid == after->thread[i].tid)
+                time -= before->thread[j].time;
+        all += time;
+        most = time > most ? time : most;
+    }
+    *others = all - most;
+    return most;
+}
+
+/* One work-item keeps one core; the driver's threads that have nothing to do must not. */
+START_TEST(a_running_kernel_uses_one_core) {
+    const char *source = "kernel void spin(global uint *p, uint count) {"
+                         "    uint x = p[0];"
+                         "    for (uint i = 0; i < count; i++)"
+                         "        x = x * 1664525u + (x >> 7);"
+                         "    p[0] = x;"
+                         "}";
+    cl_program made = make_program(source);
+    cl_kernel spin = make_kernel(made, "spin");
+    static struct spent before, after;
+    unsigned long long one = 0, others = 0;
+
+    begin();
+    ck_ok(clSetKernelArg(spin, 0, sizeof(buffer), &buffer));
+    for (cl_uint count = 1 << 14; one < 300000000; count *= 2) {
+        look_at_threads(&before);
+        ck_ok(clSetKernelArg(spin, 1, sizeof(count), &count));
+        launch(spin, 1);
+        ck_ok(clFinish(queue));
+        look_at_threads(&after);
+        one = busiest(&before, &after, &others);
+    }
+    ck_assert_msg(others < one / 2, "beside a thread at work for %llu ms the others took %llu ms",
+                  one / 1000000, others / 1000000);
+    ck_ok(clReleaseKernel(spin));
+    ck_ok(clReleaseProgram(made));
+    end();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         contexts_at_once,
@@ -284,6 +364,7 @@ int main(int argc, char **argv) {
         contexts_come_and_go,
         events_kept,
         an_idle_process_uses_no_processor,
+        a_running_kernel_uses_one_core,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -5,6 +5,7 @@
 #include "log.h"
 #include "memory/pinned.h"
 #include "sched/environment.h"
+#include "sched/idle.h"
 #include "virtual_device/build.h"
 
 #include <CL/cl_ext.h>
@@ -350,6 +351,7 @@ static cl_int start(void) {
         tutti_log(ERROR, "StarPU drives no real device, or not the lead");
         return CL_DEVICE_NOT_AVAILABLE;
     }
+    tutti_idle_start();
     atomic_store(&runtime.started, true);
     atexit(at_exit);
     pthread_mutex_lock(&pause_state.lock);
