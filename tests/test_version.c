@@ -452,6 +452,42 @@ START_TEST(timers) {
 }
 END_TEST
 
+/* Since 2.1 (5.8) such a command succeeds after what it waits for, and has an event. */
+START_TEST(kernel_without_work_items) {
+    const size_t none[3] = {8, 0, 1}, local[3] = {4, 1, 1};
+    cl_int seven = 7, seen = 0;
+    cl_mem buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(seven), &seven);
+    cl_program program;
+    cl_kernel kernel;
+    cl_event gate, events[2];
+
+    skip_on(POCL, "PoCL 3.1's basic devices hang");
+    skip_if(device_version() < 210, "below OpenCL 2.1");
+    program = built("kernel void k(global int *a) { a[0] = 1; }", NULL);
+    kernel = ck_made(clCreateKernel(program, "k", &error));
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    gate = ck_made(clCreateUserEvent(context, &error));
+    ck_ok(clEnqueueNDRangeKernel(queue, kernel, 2, NULL, none, local, 1, &gate, &events[0]));
+    ck_ok(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, NULL, NULL, 0, NULL, &events[1]));
+    ck_assert(get_info(cl_command_type, clGetEventInfo, events[0], CL_EVENT_COMMAND_TYPE) ==
+              CL_COMMAND_NDRANGE_KERNEL);
+    ck_assert(get_info(cl_int, clGetEventInfo, events[0], CL_EVENT_COMMAND_EXECUTION_STATUS) !=
+              CL_COMPLETE);
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    ck_ok(clWaitForEvents(2, events));
+    ck_assert_uint_gt(
+        get_info(cl_ulong, clGetEventProfilingInfo, events[0], CL_PROFILING_COMMAND_END), 0);
+    read_ints(buffer, &seen, 1);
+    ck_assert_int_eq(seen, 7);
+    ck_ok(clReleaseEvent(gate));
+    ck_ok(clReleaseEvent(events[0]));
+    ck_ok(clReleaseEvent(events[1]));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
 static void CL_CALLBACK at_release(cl_program ending, void *data) { (void)ending, (void)data; }
 
 START_TEST(optional_parts_of_programs) {
@@ -508,6 +544,7 @@ int main(int argc, char **argv) {
         buffer_with_properties,
         context_destructor,
         clone_of_a_kernel,
+        kernel_without_work_items,
         sub_groups_absent,
         timers,
         optional_parts_of_programs,
