@@ -22,7 +22,8 @@ SPECIFICATION_TESTS = \
 	tests/test_refcount \
 	tests/test_badhandles \
 	tests/test_scale \
-	tests/test_random
+	tests/test_random \
+	tests/test_overlap
 # What only Tutti has.
 TUTTI_TESTS = \
 	tests/test_two_devices \
@@ -38,7 +39,7 @@ VARIANT_TESTS = \
 	tests/variant_oclgrind \
 	tests/variant_staged
 
-EXTRA_DIST += $(VARIANT_TESTS) tests/run-variant tests/valgrind.supp
+EXTRA_DIST += $(VARIANT_TESTS) tests/run-variant tests/night tests/valgrind.supp
 
 if HAVE_CHECK
 check_PROGRAMS += $(SPECIFICATION_TESTS) $(TUTTI_TESTS)
@@ -131,6 +132,10 @@ tests_test_badhandles_LDADD = $(TEST_LIBS)
 tests_test_scale_SOURCES = tests/test_scale.c
 tests_test_scale_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_scale_LDADD = $(TEST_LIBS)
+
+tests_test_overlap_SOURCES = tests/test_overlap.c
+tests_test_overlap_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_overlap_LDADD = $(TEST_LIBS)
 
 tests_test_random_SOURCES = tests/test_random.c \
 	tests/random/commands.c \
