@@ -333,6 +333,37 @@ START_TEST(copy_rect) {
 }
 END_TEST
 
+/* The last slice ends with its last row, and the buffer there: no whole pitch follows. */
+START_TEST(rect_to_the_last_byte) {
+    enum { ROW = 8, SLICE = 32, BYTES = SLICE + ROW + 7 };
+    unsigned char bytes[BYTES], back[BYTES] = {0};
+    const size_t origin[3] = {0, 0, 0}, second[3] = {0, 0, 1};
+
+    skip_on(POCL, "refuses a slice pitch that reaches past the end");
+    for (int i = 0; i < BYTES; i++)
+        bytes[i] = (unsigned char)(i + 1);
+    for (size_t slices = 1; slices <= 2; slices++) {
+        cl_mem buffer = make_buffer(0, BYTES, NULL), other = make_buffer(0, BYTES, NULL);
+        const size_t region[3] = {7, 2, slices}, *from = slices == 1 ? second : origin;
+
+        ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, BYTES, back, 0, NULL, NULL));
+        ck_ok(clEnqueueWriteBufferRect(queue, buffer, CL_TRUE, from, from, region, ROW, SLICE, ROW,
+                                       SLICE, bytes, 0, NULL, NULL));
+        ck_ok(clEnqueueCopyBufferRect(queue, buffer, other, from, from, region, ROW, SLICE, ROW,
+                                      SLICE, 0, NULL, NULL));
+        memset(back, 0, sizeof(back));
+        ck_ok(clEnqueueReadBufferRect(queue, other, CL_TRUE, from, from, region, ROW, SLICE, ROW,
+                                      SLICE, back, 0, NULL, NULL));
+        for (int i = 0; i < BYTES; i++) {
+            bool inside = i % ROW < 7 && i % SLICE < 2 * ROW && (slices == 2 || i >= SLICE);
+            ck_assert_uint_eq(back[i], inside ? i + 1 : 0);
+        }
+        ck_ok(clReleaseMemObject(buffer));
+        ck_ok(clReleaseMemObject(other));
+    }
+}
+END_TEST
+
 START_TEST(copy_rect_inside_one_buffer) {
     cl_mem buffer = numbered_buffer();
     const size_t left[3] = {0, 0, 0}, right[3] = {16, 0, 0}, region[3] = {16, 8, 1};
@@ -495,6 +526,7 @@ int main(int argc, char **argv) {
         write_rect,
         read_rect,
         copy_rect,
+        rect_to_the_last_byte,
         copy_rect_inside_one_buffer,
         copy_rect_overlap,
         copy_rect_pitches_differ_in_one_buffer,

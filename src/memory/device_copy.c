@@ -21,6 +21,45 @@ static cl_int wait_for(const cl_icd_dispatch *driver, cl_event event) {
     return error;
 }
 
+/*
+ * NVIDIA's driver counts a whole slice pitch for the last slice, which may reach past the end of a
+ * buffer. Without more slices the place can be named in rows alone.
+ */
+static struct tutti_place without_slices(const struct tutti_place *place,
+                                         const struct tutti_region *region) {
+    struct tutti_place flat = *place;
+    if (region->size[2] > 1)
+        return flat;
+    size_t first = tutti_place_first(place);
+    flat.origin[0] = first % place->row_pitch;
+    flat.origin[1] = first / place->row_pitch;
+    flat.origin[2] = 0;
+    flat.slice_pitch = place->row_pitch * region->size[1];
+    return flat;
+}
+
+/* The same with more slices: then the last one goes by itself. */
+static bool overhangs(const struct tutti_view *view, const struct tutti_place *place,
+                      const struct tutti_region *region) {
+    return !tutti_shape_is_boxed(&view->shape) && region->size[2] > 1 &&
+           (place->origin[2] + region->size[2]) * place->slice_pitch > view->size;
+}
+
+static struct tutti_region but_last(const struct tutti_region *region) {
+    return (struct tutti_region){{region->size[0], region->size[1], region->size[2] - 1}};
+}
+
+static struct tutti_region only_last(const struct tutti_region *region) {
+    return (struct tutti_region){{region->size[0], region->size[1], 1}};
+}
+
+static struct tutti_place at_last(const struct tutti_place *place,
+                                  const struct tutti_region *region) {
+    struct tutti_place last = *place;
+    last.origin[2] += region->size[2] - 1;
+    return last;
+}
+
 /* One command of the driver's; blocking without `event`. */
 static cl_int enqueue_read(const struct tutti_view *view, const struct tutti_copy *copy,
                            const struct tutti_place *from, void *target,
@@ -33,9 +72,10 @@ static cl_int enqueue_read(const struct tutti_view *view, const struct tutti_cop
         return device->dispatch->clEnqueueReadBuffer(
             device->place.downloads, copy->mem, event ? CL_FALSE : CL_TRUE, tutti_place_first(from),
             region->size[0], (char *)target + tutti_place_first(to), 0, NULL, event);
+    struct tutti_place there = without_slices(from, region);
     return device->dispatch->clEnqueueReadBufferRect(
-        device->place.downloads, copy->mem, event ? CL_FALSE : CL_TRUE, from->origin, to->origin,
-        region->size, from->row_pitch, from->slice_pitch, to->row_pitch, to->slice_pitch, target, 0,
+        device->place.downloads, copy->mem, event ? CL_FALSE : CL_TRUE, there.origin, to->origin,
+        region->size, there.row_pitch, there.slice_pitch, to->row_pitch, to->slice_pitch, target, 0,
         NULL, event);
 }
 
@@ -50,10 +90,11 @@ static cl_int enqueue_write(const struct tutti_view *view, const struct tutti_co
         return device->dispatch->clEnqueueWriteBuffer(
             device->place.uploads, copy->mem, event ? CL_FALSE : CL_TRUE, tutti_place_first(to),
             region->size[0], (const char *)source + tutti_place_first(from), 0, NULL, event);
+    struct tutti_place there = without_slices(to, region);
     return device->dispatch->clEnqueueWriteBufferRect(
-        device->place.uploads, copy->mem, event ? CL_FALSE : CL_TRUE, to->origin, from->origin,
-        region->size, to->row_pitch, to->slice_pitch, from->row_pitch, from->slice_pitch, source, 0,
-        NULL, event);
+        device->place.uploads, copy->mem, event ? CL_FALSE : CL_TRUE, there.origin, from->origin,
+        region->size, there.row_pitch, there.slice_pitch, from->row_pitch, from->slice_pitch,
+        source, 0, NULL, event);
 }
 
 /* By the driver's own command. */
@@ -122,6 +163,14 @@ cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *c
     cl_int error;
     if (!copy->mem)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    if (overhangs(view, from, region) && !copy->bytes) {
+        struct tutti_region most = but_last(region), last = only_last(region);
+        struct tutti_place last_from = at_last(from, region), last_to = at_last(to, region);
+        error = tutti_copy_read(view, copy, from, target, to, &most);
+        return error == CL_SUCCESS
+                   ? tutti_copy_read(view, copy, &last_from, target, &last_to, &last)
+                   : error;
+    }
     tutti_traffic_count(copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, from);
@@ -139,6 +188,14 @@ cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *
     cl_int error;
     if (!copy->mem)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    if (overhangs(view, to, region) && !copy->bytes) {
+        struct tutti_region most = but_last(region), last = only_last(region);
+        struct tutti_place last_from = at_last(from, region), last_to = at_last(to, region);
+        error = tutti_copy_write(view, copy, to, source, from, &most);
+        return error == CL_SUCCESS
+                   ? tutti_copy_write(view, copy, &last_to, source, &last_from, &last)
+                   : error;
+    }
     tutti_traffic_count(copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, to);
@@ -227,10 +284,12 @@ static cl_int enqueue_buffer_copy(const struct tutti_copy_end *source,
         return driver->clEnqueueCopyBuffer(device->place.uploads, source->copy->mem,
                                            target->copy->mem, tutti_place_first(from),
                                            tutti_place_first(to), region->size[0], 0, NULL, event);
+    struct tutti_place flat_from = without_slices(from, region);
+    struct tutti_place flat_to = without_slices(to, region);
     return driver->clEnqueueCopyBufferRect(device->place.uploads, source->copy->mem,
-                                           target->copy->mem, from->origin, to->origin,
-                                           region->size, from->row_pitch, from->slice_pitch,
-                                           to->row_pitch, to->slice_pitch, 0, NULL, event);
+                                           target->copy->mem, flat_from.origin, flat_to.origin,
+                                           region->size, flat_from.row_pitch, flat_from.slice_pitch,
+                                           flat_to.row_pitch, flat_to.slice_pitch, 0, NULL, event);
 }
 
 cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
@@ -242,6 +301,16 @@ cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_c
         struct tutti_place to = tutti_view_packed(target->view, target->place);
         tutti_staging_copy(target->copy->bytes, &to, source->copy->bytes, &from, region);
         return CL_SUCCESS;
+    }
+    if (overhangs(source->view, source->place, region) ||
+        overhangs(target->view, target->place, region)) {
+        struct tutti_region most = but_last(region), last = only_last(region);
+        struct tutti_place from = at_last(source->place, region);
+        struct tutti_place to = at_last(target->place, region);
+        struct tutti_copy_end last_source = {source->view, source->copy, &from};
+        struct tutti_copy_end last_target = {target->view, target->copy, &to};
+        cl_int error = tutti_copy_copy(source, target, &most);
+        return error == CL_SUCCESS ? tutti_copy_copy(&last_source, &last_target, &last) : error;
     }
     bool image =
         tutti_shape_is_boxed(&source->view->shape) || tutti_shape_is_boxed(&target->view->shape);

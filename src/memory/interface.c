@@ -7,8 +7,10 @@
 #include "memory/view.h"
 
 #include "log.h"
+#include "memory/device_copy.h"
 #include "memory/image.h"
 #include "memory/traffic.h"
+#include "memory/transfer_path.h"
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
 
@@ -110,8 +112,6 @@ static int upload(struct tutti_real_device *device, void *source, void *target, 
     if (!storage->mem || !home || storage->at_home)
         return 0;
     tutti_traffic_count(device, TUTTI_UPLOAD, from->view->size);
-    if (!storage->bytes)
-        tutti_view_lock_home(from->view);
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(from->view, &packed, &at_home);
     if (storage->bytes) {
@@ -216,8 +216,6 @@ static int download(struct tutti_real_device *device, void *source, void *target
     if (!storage->mem || !home || storage->at_home)
         return 0;
     tutti_traffic_count(device, TUTTI_DOWNLOAD, from->view->size);
-    if (!storage->bytes)
-        tutti_view_lock_home(to->view);
     pthread_mutex_lock(&to->view->lock);
     bool mapped = to->view->mapped != NULL;
     pthread_mutex_unlock(&to->view->lock);
@@ -245,11 +243,37 @@ static int download(struct tutti_real_device *device, void *source, void *target
     return hand_to_starpu(device, device->place.downloads, real, event);
 }
 
+/*
+ * The program's memory that is not page-locked goes in chunks where that is faster. The worker
+ * waits for it, as it does in drivers' commands on such memory. Not with the driver's lock.
+ */
+static bool staged(struct tutti_real_device *device, const struct tutti_storage *storage,
+                   struct tutti_view *view, bool to_device) {
+    struct tutti_copy copy = {.device = device, .mem = storage->mem};
+    struct tutti_place packed, at_home;
+    struct tutti_region region = whole(view, &packed, &at_home);
+    pthread_mutex_lock(&view->lock);
+    bool pageable = view->home_is_users && !view->pinned && !view->mapped;
+    pthread_mutex_unlock(&view->lock);
+    if (!pageable || !storage->mem || storage->bytes ||
+        !tutti_transfer_path_threads(device, view->size))
+        return false;
+    cl_int error = to_device ? tutti_copy_write(view, &copy, &packed, view->home, &at_home, &region)
+                             : tutti_copy_read(view, &copy, &packed, view->home, &at_home, &region);
+    if (error != CL_SUCCESS)
+        tutti_log(ERROR, "%s: a transfer failed with %d", device->name, error);
+    return true;
+}
+
 static int ram_to_opencl_async(void *source, unsigned source_node, void *target,
                                unsigned target_node, cl_event *event) {
     (void)source_node;
     struct tutti_real_device *device = tutti_runtime_device_of_node(target_node);
     if (!device)
+        return 0;
+    struct tutti_view *view = ((struct tutti_interface *)source)->view;
+    tutti_view_lock_home(view);
+    if (staged(device, &((struct tutti_interface *)target)->storage, view, true))
         return 0;
     tutti_driver_lock(device);
     int result = upload(device, source, target, event);
@@ -262,6 +286,10 @@ static int opencl_to_ram_async(void *source, unsigned source_node, void *target,
     (void)target_node;
     struct tutti_real_device *device = tutti_runtime_device_of_node(source_node);
     if (!device)
+        return 0;
+    struct tutti_view *view = ((struct tutti_interface *)target)->view;
+    tutti_view_lock_home(view);
+    if (staged(device, &((struct tutti_interface *)source)->storage, view, false))
         return 0;
     tutti_driver_lock(device);
     int result = download(device, source, target, event);

@@ -11,7 +11,8 @@
 /* Drivers have copied smaller transfers before memory could be locked for them. */
 #define LEAST_PINNED ((size_t)64 << 10)
 /* The program's pages are locked for this view alone, which must pay. */
-#define LEAST_LOCKED ((size_t)1 << 20)
+#define LEAST_LOCKED ((size_t)4 << 20)
+#define WORTH_LOCKING 3
 
 struct tutti_region tutti_view_whole(const struct tutti_view *view) {
     const struct tutti_shape *shape = &view->shape;
@@ -119,9 +120,9 @@ void tutti_view_lock_home(struct tutti_view *view) {
     if (!view->home_is_users || view->size < LEAST_LOCKED)
         return;
     pthread_mutex_lock(&view->lock);
-    if (!view->lock_tried)
+    /* It costs about as much as a transfer: it pays when there are more of them. */
+    if (++view->transfers == WORTH_LOCKING)
         view->pinned = tutti_pinned_lock(view->home, home_bytes(view));
-    view->lock_tried = true;
     pthread_mutex_unlock(&view->lock);
 }
 

@@ -52,7 +52,7 @@ struct tutti_view {
     void *home;                  /* host memory; made at first use, and stays where it is */
     bool home_is_users;          /* CL_MEM_USE_HOST_PTR */
     struct tutti_pinned *pinned; /* the home memory's, if it is page-locked */
-    bool lock_tried;             /* of the program's memory */
+    unsigned transfers;          /* of the program's memory as a whole */
     struct tutti_mapped *mapped;
 };
 
@@ -116,7 +116,8 @@ void tutti_view_destroy(struct tutti_view *view);
 
 /*
  * The view's host memory, made now if need be; NULL when out of memory. Page-locked where that
- * helps and can be; the program's own is when tutti_view_lock_home is called.
+ * helps and can be; the program's own once it was transferred some times, as tutti_view_lock_home
+ * counts them.
  */
 void *tutti_view_home(struct tutti_view *view);
 void tutti_view_lock_home(struct tutti_view *view);
