@@ -61,7 +61,7 @@ static void take_result(struct tutti_device_task *task) {
 static void finished(void *argument) {
     struct tutti_device_task *task = argument;
     cl_event event = task->command.event;
-    tutti_idle_task_ends();
+    tutti_idle_worked();
     if (task->real)
         take_result(task);
     if (task->real_end) {
@@ -102,7 +102,7 @@ static void execute(void *buffers[], void *argument) {
     struct tutti_device_task *task = argument;
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     cl_mem few[16], *mem = few;
-    tutti_idle_task_begins();
+    tutti_idle_worked();
     if (task->count > 16 && !(mem = malloc(task->count * sizeof(*mem)))) {
         task->result = CL_OUT_OF_HOST_MEMORY;
         return;

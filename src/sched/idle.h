@@ -6,15 +6,14 @@
 
 /*
  * StarPU's workers look for work without a pause while a command is in flight anywhere. Where a
- * CPU is a device too, that takes a core from its kernels: a worker that found nothing for a while
- * sleeps between two looks, a part of the time that it has waited.
+ * CPU is a device too, that takes a core from its kernels: its worker, when it found nothing for a
+ * while, sleeps between two looks, a part of the time that it has waited.
  */
 
 /* After StarPU's start. */
 void tutti_idle_start(void);
 
 /* By a worker, in its thread: a command was given to its device, or ended there. */
-void tutti_idle_task_begins(void);
-void tutti_idle_task_ends(void);
+void tutti_idle_worked(void);
 
 #endif
