@@ -294,6 +294,7 @@ END_TEST
 
 START_TEST(copies_to_and_from_buffers) {
     SKIP_WITHOUT_IMAGES();
+    skip_on(POCL, "crashes on the way from an image over a buffer to another buffer");
     for (size_t k = 0; k < COUNT(kinds); k++) {
         const struct kind *kind = &kinds[k];
         size_t bytes = pixels(kind) * PIXEL;
@@ -336,7 +337,8 @@ START_TEST(maps_a_part) {
                                       region, &row, &slice, 0, NULL, NULL, &error));
         if (kind->type == CL_MEM_OBJECT_IMAGE1D_ARRAY)
             row = slice;
-        ck_assert_uint_eq(get_info(cl_uint, clGetMemObjectInfo, image, CL_MEM_MAP_COUNT), 1);
+        if (!excused(POCL, "does not count maps of some kinds"))
+            ck_assert_uint_eq(get_info(cl_uint, clGetMemObjectInfo, image, CL_MEM_MAP_COUNT), 1);
         for (size_t z = 0; z < region[2]; z++)
             for (size_t y = 0; y < region[1]; y++)
                 for (size_t x = 0; x < region[0] * PIXEL; x++) {
@@ -388,6 +390,7 @@ START_TEST(fills_with_a_color) {
     const size_t origin[3] = {3, 2, 0}, region[3] = {5, 4, 1};
 
     SKIP_WITHOUT_IMAGES();
+    skip_on(POCL, "rounds colors towards zero, and does not clamp them");
     for (size_t c = 0; c < COUNT(colors); c++) {
         size_t size = colors[c].size;
         const void *color = colors[c].format.image_channel_data_type >= CL_SIGNED_INT8 &&
@@ -424,6 +427,7 @@ START_TEST(refuses_bad_images) {
     cl_image_desc desc = small;
 
     SKIP_WITHOUT_IMAGES();
+    skip_on(POCL, "takes some of them and has other errors for others");
     ck_refused(clCreateImage(NULL, 0, &rgba8, &small, NULL, &error), CL_INVALID_CONTEXT);
     ck_refused(
         clCreateImage(context, CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY, &rgba8, &small, NULL, &error),
@@ -432,9 +436,8 @@ START_TEST(refuses_bad_images) {
                CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
     ck_refused(clCreateImage(context, 0, &no_order, &small, NULL, &error),
                CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
-    if (!excused(POCL, "takes a format whose order and type do not go together"))
-        ck_refused(clCreateImage(context, 0, &no_pair, &small, NULL, &error),
-                   CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
+    ck_refused(clCreateImage(context, 0, &no_pair, &small, NULL, &error),
+               CL_INVALID_IMAGE_FORMAT_DESCRIPTOR);
     ck_refused(clCreateImage(context, 0, &rgba8, NULL, NULL, &error), CL_INVALID_IMAGE_DESCRIPTOR);
     ck_refused(clCreateImage(context, 0, &rgba8, &small, host, &error), CL_INVALID_HOST_PTR);
     ck_refused(clCreateImage(context, CL_MEM_USE_HOST_PTR, &rgba8, &small, NULL, &error),
@@ -449,9 +452,7 @@ START_TEST(refuses_bad_images) {
     ck_refused(clCreateImage(context, 0, &rgba8, &desc, NULL, &error), CL_INVALID_IMAGE_DESCRIPTOR);
     desc = small;
     desc.num_samples = 1;
-    if (!excused(POCL, "takes a number of samples"))
-        ck_refused(clCreateImage(context, 0, &rgba8, &desc, NULL, &error),
-                   CL_INVALID_IMAGE_DESCRIPTOR);
+    ck_refused(clCreateImage(context, 0, &rgba8, &desc, NULL, &error), CL_INVALID_IMAGE_DESCRIPTOR);
     desc = small;
     desc.image_width = 0;
     ck_refused(clCreateImage(context, 0, &rgba8, &desc, NULL, &error), CL_INVALID_IMAGE_SIZE);
@@ -484,6 +485,7 @@ START_TEST(refuses_bad_transfers) {
     size_t row;
 
     SKIP_WITHOUT_IMAGES();
+    skip_on(POCL, "takes empty regions, small pitches and more");
     cl_mem image = ck_made(clCreateImage(context, 0, &rgba8, &small, NULL, &error));
     cl_mem buffer = make_buffer(0, 64, NULL);
     cl_mem strange = ck_made(clCreateImage(context, 0, &other, &small, NULL, &error));
@@ -502,8 +504,7 @@ START_TEST(refuses_bad_transfers) {
     ck_assert_cl(READ(image, start, whole, 15, 0, seen), CL_INVALID_VALUE);
     ck_assert_cl(READ(image, start, whole, 0, 0, NULL), CL_INVALID_VALUE);
     ck_assert_cl(READ(hidden, start, whole, 0, 0, seen), CL_INVALID_OPERATION);
-    if (!excused(POCL, "ignores a slice pitch of a 2D image"))
-        ck_assert_cl(READ(image, start, whole, 16, 64, seen), CL_INVALID_VALUE);
+    ck_assert_cl(READ(image, start, whole, 16, 64, seen), CL_INVALID_VALUE);
     ck_assert_cl(clEnqueueReadBuffer(queue, image, CL_TRUE, 0, 4, seen, 0, NULL, NULL),
                  CL_INVALID_MEM_OBJECT);
     ck_assert_cl(clEnqueueCopyImage(queue, image, strange, start, start, whole, 0, NULL, NULL),
@@ -546,6 +547,16 @@ START_TEST(shares_a_buffers_bytes) {
     ck_assert_mem_eq(seen, content, bytes);
     ck_assert_cl(clEnqueueCopyImageToBuffer(queue, image, buffer, start, one, 0, 0, NULL, NULL),
                  CL_INVALID_MEM_OBJECT);
+    /* A row pitch is allowed here, as there is memory that it can be about. */
+    cl_mem again =
+        ck_made(clCreateImage(context, 0, &rgba8,
+                              &(cl_image_desc){.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
+                                               .image_width = kind->size[0],
+                                               .image_row_pitch = bytes,
+                                               .buffer = buffer},
+                              NULL, &error));
+    check_content(again, kind);
+    ck_ok(clReleaseMemObject(again));
     ck_refused(clCreateImage(context, 0, &rgba8,
                              &(cl_image_desc){.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER,
                                               .image_width = kind->size[0] + 1,

@@ -40,11 +40,12 @@ static cl_int read_sizes(const cl_image_desc *desc, struct tutti_shape *shape) {
 }
 
 /* Checks the pitches against the sizes, and fills them in where they are 0. */
-static cl_int complete_pitches(const struct tutti_shape *shape, bool given, cl_image_desc *desc) {
+static cl_int complete_pitches(const struct tutti_shape *shape, bool has_memory,
+                               cl_image_desc *desc) {
     size_t row = shape->size[0] * shape->element;
     unsigned dimensions = tutti_image_dimensions(shape->type);
     bool layered_rows = shape->type == CL_MEM_OBJECT_IMAGE1D_ARRAY;
-    if (!given && (desc->image_row_pitch || desc->image_slice_pitch))
+    if (!has_memory && (desc->image_row_pitch || desc->image_slice_pitch))
         return CL_INVALID_IMAGE_DESCRIPTOR;
     if (desc->image_row_pitch &&
         (desc->image_row_pitch < row || desc->image_row_pitch % shape->element))
@@ -99,7 +100,7 @@ static cl_int check(cl_context context, cl_mem_flags *flags, const cl_image_form
     if (error == CL_SUCCESS && desc->buffer)
         error = check_buffer(context, desc, shape, flags);
     if (error == CL_SUCCESS)
-        error = complete_pitches(shape, host_ptr != NULL, desc);
+        error = complete_pitches(shape, host_ptr != NULL || desc->buffer, desc);
     if (error != CL_SUCCESS)
         return error;
     bool wants_host_ptr = !desc->buffer && *flags & (CL_MEM_USE_HOST_PTR | CL_MEM_COPY_HOST_PTR);
