@@ -231,9 +231,10 @@ void tutti_command_done(struct tutti_command *command, cl_int status) {
     /* What the command used is free to go before the program can see that it is over. */
     command->destroy(command);
     tutti_event_finish(event, status);
+    /* They may be the last ones: the exit of the program waits for what is busy, so for this too. */
     tutti_object_release(event);
-    tutti_runtime_idle();
     tutti_object_release(context);
+    tutti_runtime_idle();
 }
 
 void tutti_command_run_on_host(struct tutti_command *command) {
