@@ -82,7 +82,7 @@ static void count_uses(struct run *run) {
             run->object_uses[s->object[0]]++;
     }
     for (int q = 0; q < program->queues; q++)
-        run->queue_uses[q] += !program->queue_early[q];
+        run->queue_uses[q] += !program->queue_early[q] || run->queue_uses[q] == 0;
     for (int o = 0; o < program->objects; o++) {
         run->object_uses[o] += !program->object[o].early;
         run->object_uses[program->object[o].root] += program->object[o].root != o;
