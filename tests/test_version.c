@@ -389,13 +389,14 @@ END_TEST
 
 START_TEST(clone_of_a_kernel) {
     cl_int value = 3, seen = 0;
-    cl_mem buffer = make_buffer(CL_MEM_READ_WRITE, sizeof(seen), NULL);
+    cl_mem buffer;
     cl_program program;
     cl_kernel kernel, clone;
     size_t one = 1;
 
     skip_on(POCL, "PoCL 3.1 clones no kernels");
     skip_if(device_version() < 210, "below OpenCL 2.1");
+    buffer = make_buffer(CL_MEM_READ_WRITE, sizeof(seen), NULL);
     program = built("kernel void k(global int *a, int b) { a[0] = b; }", NULL);
     kernel = ck_made(clCreateKernel(program, "k", &error));
     ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
@@ -456,13 +457,14 @@ END_TEST
 START_TEST(kernel_without_work_items) {
     const size_t none[3] = {8, 0, 1}, local[3] = {4, 1, 1};
     cl_int seven = 7, seen = 0;
-    cl_mem buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(seven), &seven);
+    cl_mem buffer;
     cl_program program;
     cl_kernel kernel;
     cl_event gate, events[2];
 
     skip_on(POCL, "PoCL 3.1's basic devices hang");
     skip_if(device_version() < 210, "below OpenCL 2.1");
+    buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(seven), &seven);
     program = built("kernel void k(global int *a) { a[0] = 1; }", NULL);
     kernel = ck_made(clCreateKernel(program, "k", &error));
     ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
