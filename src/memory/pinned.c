@@ -98,6 +98,7 @@ static struct tutti_pinned *create(const struct tutti_real_device *device, void 
     const cl_icd_dispatch *driver = device->dispatch;
     struct tutti_pinned *pinned = calloc(1, sizeof(*pinned));
     cl_int error = CL_OUT_OF_HOST_MEMORY;
+    tutti_driver_lock(device);
     if (pinned) {
         pinned->size = size;
         pinned->programs = memory != NULL;
@@ -107,7 +108,6 @@ static struct tutti_pinned *create(const struct tutti_real_device *device, void 
             memory, &error);
     }
     /* The driver's buffer itself is never used: mapped for reading, it is not written back. */
-    tutti_driver_lock(device);
     if (error == CL_SUCCESS)
         pinned->bytes = driver->clEnqueueMapBuffer(device->place.uploads, pinned->real, CL_TRUE,
                                                    CL_MAP_READ, 0, size, 0, NULL, NULL, &error);

@@ -2,6 +2,7 @@
 #include "memory/storage.h"
 
 #include "memory/block.h"
+#include "virtual_device/driver.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -51,10 +52,12 @@ static bool reuse(const struct tutti_real_device *device, const struct tutti_sha
 
 static void destroy(const struct tutti_real_device *device, size_t size,
                     struct tutti_storage *storage) {
+    tutti_driver_lock(device);
     if (storage->argument && storage->argument != storage->mem)
         device->dispatch->clReleaseMemObject(storage->argument);
     if (storage->mem)
         device->dispatch->clReleaseMemObject(storage->mem);
+    tutti_driver_unlock(device);
     if (!storage->at_home)
         tutti_block_free(storage->bytes, size);
     memset(storage, 0, sizeof(*storage));
@@ -91,6 +94,14 @@ static cl_int create(const struct tutti_real_device *device, const struct tutti_
     return storage->argument ? CL_SUCCESS : error;
 }
 
+static cl_int create_locked(const struct tutti_real_device *device, const struct tutti_shape *shape,
+                            size_t size, struct tutti_storage *storage) {
+    tutti_driver_lock(device);
+    cl_int error = create(device, shape, size, storage);
+    tutti_driver_unlock(device);
+    return error;
+}
+
 cl_int tutti_storage_create(const struct tutti_real_device *device, const struct tutti_shape *shape,
                             size_t size, void *home, struct tutti_storage *storage) {
     memset(storage, 0, sizeof(*storage));
@@ -102,9 +113,9 @@ cl_int tutti_storage_create(const struct tutti_real_device *device, const struct
         if (!storage->bytes)
             return CL_OUT_OF_HOST_MEMORY;
     }
-    cl_int error = create(device, shape, size, storage);
+    cl_int error = create_locked(device, shape, size, storage);
     while (error != CL_SUCCESS && forget_oldest(device))
-        error = create(device, shape, size, storage);
+        error = create_locked(device, shape, size, storage);
     if (error != CL_SUCCESS)
         destroy(device, size, storage);
     return error;

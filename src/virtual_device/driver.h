@@ -7,8 +7,9 @@
 /*
  * Oclgrind's compiler and interpreter share tables without a lock, where OpenCL asks drivers to be
  * thread-safe (Appendix A.2), and so do two threads that wait for one queue. Around calls that
- * compile, create, release or execute programs and kernels, or move bytes: one thread at a time for such a driver, nothing for any other. Nests. While it is held
- * no lock is taken but those of its driver.
+ * compile, create, release or execute programs and kernels, make or release memory objects, or move
+ * bytes: one thread at a time for such a driver, nothing for any other. Nests. While it is held no
+ * lock is taken but those of its driver.
  */
 void tutti_driver_lock(const struct tutti_real_device *device);
 void tutti_driver_unlock(const struct tutti_real_device *device);
