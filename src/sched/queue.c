@@ -43,27 +43,35 @@ cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_propert
     return queue;
 }
 
-cl_int tutti_queue_finish(cl_command_queue queue) {
+/* Waits for all that is in the queue; CL_OUT_OF_HOST_MEMORY. */
+static cl_int wait_for_all(cl_command_queue queue) {
     pthread_mutex_lock(&queue->context->graph.lock);
     bool empty = !queue->first;
-    cl_int error = queue->error;
-    queue->error = CL_SUCCESS;
+    /* The last command of an in-order queue is published after all others. */
+    cl_event last = tutti_queue_in_order(queue) ? tutti_object_retain(queue->last) : NULL;
     pthread_mutex_unlock(&queue->context->graph.lock);
     if (empty)
-        return error;
-
+        return CL_SUCCESS;
+    if (last) {
+        tutti_event_wait(last);
+        tutti_object_release(last);
+        return CL_SUCCESS;
+    }
     struct tutti_command *marker = tutti_command_create_empty();
     if (!marker)
         return CL_OUT_OF_HOST_MEMORY;
     marker->waits_for_all = true;
-    cl_int result = tutti_command_enqueue(marker, queue, CL_COMMAND_MARKER,
-                                          (struct tutti_wait_list){0, NULL}, true, NULL);
-    if (result != CL_SUCCESS)
-        return result;
+    return tutti_command_enqueue(marker, queue, CL_COMMAND_MARKER,
+                                 (struct tutti_wait_list){0, NULL}, true, NULL);
+}
+
+cl_int tutti_queue_finish(cl_command_queue queue) {
+    cl_int result = wait_for_all(queue);
     pthread_mutex_lock(&queue->context->graph.lock);
-    if (error == CL_SUCCESS)
-        error = queue->error;
-    queue->error = CL_SUCCESS;
+    if (result == CL_SUCCESS) {
+        result = queue->error;
+        queue->error = CL_SUCCESS;
+    }
     pthread_mutex_unlock(&queue->context->graph.lock);
-    return error;
+    return result;
 }
