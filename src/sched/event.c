@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#define LONGEST_SPIN 30000u /* ns */
+
 /* Waiting threads are few: they share these by a hash of the event. */
 #define BUCKETS 64
 static struct bucket {
@@ -239,7 +241,20 @@ bool tutti_event_add_dependant(cl_event event, cl_event dependant, enum tutti_mo
     return true;
 }
 
+/*
+ * To wake a thread takes as long as a small command does. Looks for its end first, for a while, where
+ * cores are left for that beside StarPU's workers and the devices on the CPU.
+ */
+static void spin(cl_event event) {
+    if (!tutti_runtime_has_spare_cores())
+        return;
+    cl_ulong until = tutti_runtime_now() + LONGEST_SPIN;
+    while (tutti_event_status(event) > CL_COMPLETE && !event->job && tutti_runtime_now() < until)
+        ;
+}
+
 cl_int tutti_event_wait(cl_event event) {
+    spin(event);
     struct bucket *bucket = bucket_of(event);
     cl_int status;
     pthread_mutex_lock(&bucket->lock);

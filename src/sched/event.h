@@ -54,7 +54,7 @@ struct _cl_event {
     cl_ulong queued, submitted, started, ended; /* profiling, ns of the host's clock */
     /* A blocking call runs its own command's job: no thread in between. */
     bool caller_runs;
-    struct tutti_job *job;
+    struct tutti_job *_Atomic job;
 };
 
 /* User events (clCreateUserEvent, 5.9). NULL when out of memory. */

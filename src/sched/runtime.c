@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 /* StarPU has room for as many platforms; with more it reads past its array (1.3 and 1.4). */
 #define STARPU_PLATFORMS 4
@@ -26,6 +27,7 @@ static struct {
     atomic_bool exiting;
     cl_int result; /* of the first start */
     bool tried;
+    bool spare_cores;
     struct tutti_real_device *of_worker[STARPU_NMAXWORKERS];
     struct tutti_real_device *of_node[STARPU_MAXNODES];
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -57,6 +59,8 @@ bool tutti_runtime_usable(void) {
     return atomic_load(&runtime.started) && !atomic_load(&runtime.exiting) &&
            !tutti_devices_forked();
 }
+
+bool tutti_runtime_has_spare_cores(void) { return runtime.spare_cores; }
 
 struct tutti_real_device *tutti_runtime_device_of_worker(int workerid) {
     return workerid >= 0 && workerid < STARPU_NMAXWORKERS ? runtime.of_worker[workerid] : NULL;
@@ -351,6 +355,8 @@ static cl_int start(void) {
         tutti_log(ERROR, "StarPU drives no real device, or not the lead");
         return CL_DEVICE_NOT_AVAILABLE;
     }
+    runtime.spare_cores =
+        sysconf(_SC_NPROCESSORS_ONLN) >= 2 * (long)(starpu_worker_get_count() + 1);
     tutti_idle_start();
     atomic_store(&runtime.started, true);
     atexit(at_exit);

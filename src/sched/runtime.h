@@ -34,6 +34,9 @@ bool tutti_runtime_usable(void);
 void tutti_runtime_busy(void);
 void tutti_runtime_idle(void);
 
+/* Are there twice the cores that StarPU's workers and a thread of the program keep busy? */
+bool tutti_runtime_has_spare_cores(void);
+
 /* The real device that a StarPU worker or memory node belongs to; NULL for others. */
 struct tutti_real_device *tutti_runtime_device_of_worker(int workerid);
 struct tutti_real_device *tutti_runtime_device_of_node(unsigned node);
