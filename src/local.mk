@@ -39,6 +39,7 @@ libtutti_la_SOURCES += \
 	src/memory/transfer_path.c src/memory/transfer_path.h \
 	src/memory/version.c src/memory/version.h \
 	src/memory/view.c src/memory/view.h \
+	src/sched/batch.c src/sched/batch.h \
 	src/sched/command.c src/sched/command.h \
 	src/sched/device_task.c src/sched/device_task.h \
 	src/sched/idle.c src/sched/idle.h \

@@ -29,6 +29,7 @@ TUTTI_TESTS = \
 	tests/test_two_devices \
 	tests/test_selection \
 	tests/test_strict \
+	tests/test_batch \
 	tests/test_dataflow \
 	tests/test_rename \
 	tests/test_door
@@ -159,6 +160,10 @@ tests_test_selection_LDADD = $(TEST_LIBS)
 tests_test_strict_SOURCES = tests/test_strict.c
 tests_test_strict_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_strict_LDADD = $(TEST_LIBS)
+
+tests_test_batch_SOURCES = tests/test_batch.c
+tests_test_batch_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_batch_LDADD = $(TEST_LIBS)
 
 tests_test_dataflow_SOURCES = tests/test_dataflow.c
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -93,6 +93,7 @@ void tutti_view_destroy(struct tutti_view *view) {
         view->mapped = mapped->next;
         free(mapped);
     }
+    tutti_last_user_release(view->last_user);
     pthread_mutex_destroy(&view->lock);
 }
 

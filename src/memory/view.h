@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 #include <starpu.h>
+#include <stdlib.h>
 
 struct tutti_pinned;
 struct tutti_view;
@@ -24,6 +25,16 @@ struct tutti_mapped {
     struct tutti_place place; /* in the view */
     struct tutti_region region;
 };
+
+/* What the scheduler remembers of the last user of views; the last reference frees the memory. */
+struct tutti_last_user {
+    atomic_uint references;
+};
+
+static inline void tutti_last_user_release(struct tutti_last_user *user) {
+    if (user && atomic_fetch_sub(&user->references, 1) == 1)
+        free(user);
+}
 
 /*
  * The storage of a buffer, sub-buffer or image: one StarPU handle, with a copy in home memory
@@ -47,6 +58,9 @@ struct tutti_view {
     /* For the dispatching thread. */
     bool defined; /* something was written: before that, any content is right */
     struct tutti_stale *stale;
+    struct tutti_last_user *last_user; /* sched/batch.h: a reference, and if that one writes */
+    bool last_writes;
+    unsigned open_users;
 
     pthread_mutex_t lock;        /* guards what follows */
     void *home;                  /* host memory; made at first use, and stays where it is */

@@ -2,6 +2,7 @@
 #include "sched/command.h"
 
 #include "log.h"
+#include "sched/batch.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -59,6 +60,8 @@ static void dispatch(struct tutti_ready *ready) {
         tutti_command_done(command, CL_OUT_OF_RESOURCES);
     } else {
         tutti_event_advance(event, CL_SUBMITTED);
+        if (!command->joins)
+            tutti_batch_flush(&context->graph);
         command->start(command);
     }
 }
@@ -231,7 +234,8 @@ void tutti_command_done(struct tutti_command *command, cl_int status) {
     /* What the command used is free to go before the program can see that it is over. */
     command->destroy(command);
     tutti_event_finish(event, status);
-    /* They may be the last ones: the exit of the program waits for what is busy, so for this too. */
+    /* They may be the last ones: the exit of the program waits for what is busy, so for this too.
+     */
     tutti_object_release(event);
     tutti_object_release(context);
     tutti_runtime_idle();

@@ -23,6 +23,7 @@ struct tutti_command {
 
     /* Its use number i of what orders it in its queue; false past the last. NULL: none. */
     bool (*use)(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use);
+    bool joins; /* a device task: may be dispatched while others are collected (batch.h) */
     bool held;
     struct tutti_hold *holds; /* [hold_count], see hold.c */
     unsigned hold_count;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/device_task.h"
 
+#include "context.h"
 #include "log.h"
+#include "sched/batch.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
@@ -10,21 +12,36 @@
 #include <starpu_opencl.h>
 #include <stdlib.h>
 
+/* µs: to wait for so little in the worker costs less than to have StarPU poll for it. */
+#define WORTH_WAITING 100.0
+
+/* The codelet's implementations: StarPU's worker goes on while the device works, or waits. */
+enum { GOES_ON, WAITS };
+
+static bool waits(const struct tutti_batch *batch, const struct tutti_real_device *device) {
+    return device->place.synchronous || (batch->brief && batch->expected <= WORTH_WAITING);
+}
+
 static int can_execute(unsigned workerid, struct starpu_task *starpu_task, unsigned nimpl) {
-    (void)nimpl;
-    const struct tutti_device_task *task = starpu_task->cl_arg;
+    const struct tutti_batch *batch = starpu_task->cl_arg;
     const struct tutti_real_device *device = tutti_runtime_device_of_worker((int)workerid);
-    return device && (task->devices & 1u << device->index);
+    return device && (batch->devices & 1u << device->index) &&
+           (nimpl == WAITS) == waits(batch, device);
 }
 
 static double cost(struct starpu_task *starpu_task, struct starpu_perfmodel_arch *arch,
                    unsigned nimpl) {
     (void)nimpl;
-    struct tutti_device_task *task = starpu_task->cl_arg;
+    const struct tutti_batch *batch = starpu_task->cl_arg;
     const struct tutti_device_list *list = tutti_devices();
-    for (unsigned d = 0; d < list->count; d++)
-        if (list->device[d]->place.devid == arch->devices[0].devid)
-            return task->expect(task, list->device[d]);
+    for (unsigned d = 0; d < list->count; d++) {
+        if (list->device[d]->place.devid != arch->devices[0].devid)
+            continue;
+        double time = 0;
+        for (struct tutti_device_task *task = batch->first; task; task = task->next)
+            time += task->expect(task, list->device[d]);
+        return time;
+    }
     return 1;
 }
 
@@ -36,14 +53,18 @@ static cl_ulong profile(const cl_icd_dispatch *driver, cl_event event, cl_profil
 }
 
 /* Waits for the real command if it must, and takes its result and times. */
-static void take_result(struct tutti_device_task *task) {
-    const cl_icd_dispatch *driver = task->device->dispatch;
-    cl_int status = CL_COMPLETE;
-    cl_int error = driver->clWaitForEvents(1, &task->real);
-    if (driver->clGetEventInfo(task->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                               &status, NULL) != CL_SUCCESS ||
-        status > CL_COMPLETE)
-        status = error == CL_SUCCESS ? CL_COMPLETE : error;
+static void take_result(struct tutti_device_task *task, const struct tutti_real_device *device) {
+    const cl_icd_dispatch *driver = device->dispatch;
+    cl_int status = CL_QUEUED, error = CL_SUCCESS;
+    driver->clGetEventInfo(task->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                           NULL);
+    if (status > CL_COMPLETE) {
+        error = driver->clWaitForEvents(1, &task->real);
+        if (driver->clGetEventInfo(task->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                                   &status, NULL) != CL_SUCCESS ||
+            status > CL_COMPLETE)
+            status = error == CL_SUCCESS ? CL_COMPLETE : error;
+    }
     if (status == CL_COMPLETE) {
         task->real_queued = profile(driver, task->real, CL_PROFILING_COMMAND_QUEUED);
         task->real_start = profile(driver, task->real, CL_PROFILING_COMMAND_START);
@@ -54,16 +75,8 @@ static void take_result(struct tutti_device_task *task) {
     task->real = NULL;
 }
 
-/*
- * StarPU's task is over; in a worker's thread. What StarPU did not call (`device` is NULL) can't
- * happen: a submitted task is always executed.
- */
-static void finished(void *argument) {
-    struct tutti_device_task *task = argument;
+static void end(struct tutti_device_task *task, struct tutti_real_device *device) {
     cl_event event = task->command.event;
-    tutti_idle_worked();
-    if (task->real)
-        take_result(task);
     if (task->real_end) {
         /* The device's clock is not the host's: the moment of the enqueue is known in both. */
         cl_ulong wait =
@@ -72,11 +85,41 @@ static void finished(void *argument) {
         event->started = task->enqueued + wait;
         event->ended = event->started + length;
         if (task->learn && task->result == CL_COMPLETE)
-            task->learn(task, task->device, (double)length / 1000);
+            task->learn(task, device, (double)length / 1000);
     }
     if (task->result == CL_COMPLETE)
-        tutti_statistics_count(task->device);
+        tutti_statistics_count(device);
     tutti_command_done(&task->command, task->result);
+}
+
+/* Ends all commands of the batch, in order. */
+static void end_all(struct tutti_batch *batch) {
+    struct tutti_device_task *task = batch->first, *next;
+    struct tutti_real_device *device = batch->device;
+    tutti_batch_end(batch);
+    for (; task; task = next) {
+        next = task->next;
+        end(task, device);
+    }
+}
+
+/*
+ * StarPU's task is over; in a worker's thread. What StarPU did not call (`device` is NULL) can't
+ * happen: a submitted task is always executed.
+ */
+static void finished(void *argument) {
+    struct tutti_batch *batch = argument;
+    tutti_idle_worked();
+    cl_int last = CL_COMPLETE;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        if (task->real) {
+            take_result(task, batch->device);
+            last = task->result;
+        }
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        if (task->result == CL_RUNNING)
+            task->result = last;
+    end_all(batch);
 }
 
 /*
@@ -85,52 +128,77 @@ static void finished(void *argument) {
  * callback, would also hide a failing command from StarPU; it was measured at five times the time
  * per command on NVIDIA's driver, where a command that fails has taken the whole context with it.
  */
-static bool tell_starpu(struct tutti_device_task *task) {
-    struct tutti_real_device *device = task->device;
+static bool tell_starpu(const struct tutti_real_device *device, cl_event last) {
     cl_command_queue starpu_queue;
-    if (device->place.synchronous)
-        return false;
     starpu_opencl_get_queue(device->place.devid, &starpu_queue);
-    if (device->dispatch->clEnqueueBarrierWithWaitList(starpu_queue, 1, &task->real, NULL) !=
-        CL_SUCCESS)
+    if (device->dispatch->clEnqueueBarrierWithWaitList(starpu_queue, 1, &last, NULL) != CL_SUCCESS)
         return false;
     device->dispatch->clFlush(device->place.kernels);
     return true;
 }
 
-static void execute(void *buffers[], void *argument) {
-    struct tutti_device_task *task = argument;
-    struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
+/*
+ * The device's queue is in order, so that the end of the last command is the end of all. The first
+ * is always measured, so that the model stays true; of others only what the program may ask for.
+ */
+static bool wants_event(const struct tutti_batch *batch, const struct tutti_device_task *task) {
+    return batch->device->place.synchronous || task == batch->first || !task->next ||
+           task->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE;
+}
+
+static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task, void *buffers[]) {
+    struct tutti_real_device *device = batch->device;
     cl_mem few[16], *mem = few;
-    tutti_idle_worked();
+    task->real = NULL;
     if (task->count > 16 && !(mem = malloc(task->count * sizeof(*mem)))) {
         task->result = CL_OUT_OF_HOST_MEMORY;
         return;
     }
-    task->device = device;
-    task->result = CL_COMPLETE;
+    task->result = CL_RUNNING; /* until it is known */
     for (unsigned i = 0; i < task->count; i++) {
-        const struct tutti_interface *interface = buffers[i];
+        const struct tutti_interface *interface = buffers[task->use[i].slot];
         mem[i] = interface->storage.argument;
         if (!mem[i])
             task->result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     }
-    if (task->result == CL_COMPLETE) {
-        tutti_event_advance(task->command.event, CL_RUNNING);
+    if (task->result == CL_RUNNING) {
         task->enqueued = tutti_runtime_now();
-        tutti_driver_lock(device);
-        cl_int error = task->enqueue(task, device, mem, &task->real);
+        cl_int error =
+            task->enqueue(task, device, mem, wants_event(batch, task) ? &task->real : NULL);
         if (error != CL_SUCCESS) {
             tutti_log(ERROR, "%s: enqueue failed with %d", device->name, error);
             task->result = error;
             task->real = NULL;
-        } else if (!tell_starpu(task)) {
-            take_result(task);
         }
-        tutti_driver_unlock(device);
     }
     if (mem != few)
         free(mem);
+}
+
+static void execute(void *buffers[], void *argument) {
+    struct tutti_batch *batch = argument;
+    struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
+    tutti_idle_worked();
+    batch->device = device;
+    if (batch->length > 1)
+        tutti_log(DEBUG, "%s: %u kernels as one task", device->name, batch->length);
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        tutti_event_advance(task->command.event, CL_RUNNING);
+    tutti_driver_lock(device);
+    cl_event last = NULL;
+    bool covered = true; /* `last` is the end of all */
+    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+        enqueue(batch, task, buffers);
+        if (task->real && device->place.synchronous)
+            take_result(task, device);
+        if (task->real)
+            last = task->real;
+        if (task->real || task->result == CL_RUNNING)
+            covered = task->real != NULL;
+    }
+    if (!covered || (last && (waits(batch, device) || !tell_starpu(device, last))))
+        device->dispatch->clFinish(device->place.kernels);
+    tutti_driver_unlock(device);
 }
 
 static struct starpu_perfmodel model = {
@@ -139,51 +207,27 @@ static struct starpu_perfmodel model = {
 static struct starpu_codelet codelet = {
     .where = STARPU_OPENCL,
     .can_execute = can_execute,
-    .opencl_funcs = {execute},
-    .opencl_flags = {STARPU_OPENCL_ASYNC},
+    .opencl_funcs = {[GOES_ON] = execute, [WAITS] = execute},
+    .opencl_flags = {[GOES_ON] = STARPU_OPENCL_ASYNC},
     .nbuffers = STARPU_VARIABLE_NBUFFERS,
     .model = &model,
     .name = "tutti",
 };
 
-unsigned tutti_device_task_fitting(const struct tutti_device_task *task) {
-    const struct tutti_device_list *list = tutti_devices();
-    unsigned fitting = 0;
-    for (unsigned d = 0; d < list->count; d++) {
-        const struct tutti_real_device *device = list->device[d];
-        if (device->place.devid < 0)
-            continue;
-        starpu_ssize_t total = starpu_memory_get_total(device->place.node);
-        cl_ulong left = total >= 0 ? (cl_ulong)total : device->global_mem_size;
-        bool fits = true;
-        for (unsigned i = 0; i < task->count && fits; i++) {
-            size_t size = task->use[i].view->size;
-            fits = size <= left && size <= device->max_mem_alloc_size;
-            left -= size;
-        }
-        if (fits)
-            fitting |= 1u << d;
-    }
-    return fitting;
+static void fail(struct tutti_batch *batch, cl_int error) {
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        task->result = error;
+    end_all(batch);
 }
 
-void tutti_device_task_submit(struct tutti_device_task *task) {
-    unsigned fitting = tutti_device_task_fitting(task);
-    if (!(task->devices & fitting)) {
-        tutti_command_done(&task->command, task->devices ? CL_MEM_OBJECT_ALLOCATION_FAILURE
-                                                         : CL_INVALID_PROGRAM_EXECUTABLE);
-        return;
-    }
-    task->devices &= fitting;
-    task->result = CL_OUT_OF_RESOURCES; /* until it is executed */
-
-    cl_context context = task->command.event->context;
-    unsigned count = task->count + (task->prints ? 1 : 0);
+void tutti_device_task_submit(struct tutti_batch *batch) {
+    bool prints = batch->first->prints; /* then it is alone */
+    unsigned count = batch->count + (prints ? 1 : 0);
     struct starpu_task *starpu_task = starpu_task_create();
     starpu_task->cl = &codelet;
-    starpu_task->cl_arg = task;
+    starpu_task->cl_arg = batch;
     starpu_task->callback_func = finished;
-    starpu_task->callback_arg = task;
+    starpu_task->callback_arg = batch;
     starpu_task->nbuffers = (int)count;
     starpu_data_handle_t *handles = starpu_task->handles;
     enum starpu_data_access_mode *modes = starpu_task->modes;
@@ -192,20 +236,20 @@ void tutti_device_task_submit(struct tutti_device_task *task) {
         starpu_task->dyn_modes = modes = malloc(count * sizeof(*modes));
         if (!handles || !modes) {
             starpu_task_destroy(starpu_task);
-            tutti_command_done(&task->command, CL_OUT_OF_HOST_MEMORY);
+            fail(batch, CL_OUT_OF_HOST_MEMORY);
             return;
         }
     }
-    for (unsigned i = 0; i < task->count; i++) {
-        handles[i] = task->use[i].view->handle;
-        modes[i] = task->use[i].mode;
+    for (unsigned i = 0; i < batch->count; i++) {
+        handles[i] = batch->use[i].view->handle;
+        modes[i] = batch->use[i].mode;
     }
-    if (task->prints) {
-        handles[task->count] = context->console;
-        modes[task->count] = STARPU_RW;
+    if (prints) {
+        handles[batch->count] = batch->context->console;
+        modes[batch->count] = STARPU_RW;
     }
     if (starpu_task_submit(starpu_task) != 0) {
         starpu_task_destroy(starpu_task);
-        tutti_command_done(&task->command, CL_OUT_OF_RESOURCES);
+        fail(batch, CL_OUT_OF_RESOURCES);
     }
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/graph.h"
 
+#include "sched/batch.h"
+
 /* What this thread dispatches now. */
 static _Thread_local const struct tutti_graph *dispatching;
 
@@ -9,6 +11,8 @@ void tutti_graph_init(struct tutti_graph *graph) {
     graph->first = NULL;
     graph->last = &graph->first;
     graph->dispatching = false;
+    graph->open = NULL;
+    graph->open_count = 0;
 }
 
 void tutti_graph_destroy(struct tutti_graph *graph) { pthread_mutex_destroy(&graph->lock); }
@@ -43,6 +47,7 @@ void tutti_graph_run(struct tutti_graph *graph) {
 
 struct call {
     struct tutti_ready ready;
+    struct tutti_graph *graph;
     void (*function)(void *);
     void *argument;
     bool done;
@@ -52,6 +57,7 @@ struct call {
 
 static void make_call(struct tutti_ready *ready) {
     struct call *call = (struct call *)ready;
+    tutti_batch_flush(call->graph);
     call->function(call->argument);
     pthread_mutex_lock(&call->lock);
     call->done = true;
@@ -61,10 +67,12 @@ static void make_call(struct tutti_ready *ready) {
 
 void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void *argument) {
     if (dispatching == graph) { /* it would wait for itself */
+        tutti_batch_flush(graph);
         function(argument);
         return;
     }
     struct call call = {.ready.dispatch = make_call,
+                        .graph = graph,
                         .function = function,
                         .argument = argument,
                         .lock = PTHREAD_MUTEX_INITIALIZER,

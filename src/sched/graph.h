@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+struct tutti_batch;
+
 /*
  * Our own half of the dependency graph: what StarPU can't order. Events of wait lists, user
  * events, barriers, queue order that the host can observe. A command whose predecessors are not
@@ -19,6 +21,9 @@ struct tutti_graph {
     pthread_mutex_t lock; /* guards all edges, queues' lists and publication in the context */
     struct tutti_ready *first, **last; /* may be dispatched, in this order */
     bool dispatching; /* one thread at a time dispatches, so that the order holds */
+    /* For the dispatching thread: what it has yet to give to StarPU (batch.h). */
+    struct tutti_batch *open;
+    unsigned open_count;
 };
 
 /* Something to do in the order of dispatch: a command, or housekeeping of memory objects. */

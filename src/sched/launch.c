@@ -4,6 +4,7 @@
 #include "memory/coherence.h"
 #include "memory/mem.h"
 #include "memory/version.h"
+#include "sched/batch.h"
 #include "sched/model.h"
 #include "virtual_device/sampler.h"
 
@@ -105,7 +106,8 @@ static void start(struct tutti_command *command) {
             view->defined = true;
         }
     }
-    tutti_device_task_submit(task);
+    task->time = tutti_model_measured(launch->model);
+    tutti_batch_add(task);
 }
 
 static cl_int set_argument(const struct launch *launch, const struct tutti_real_device *device,
@@ -201,6 +203,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     task->command.start = start;
     task->command.destroy = destroy;
     task->command.use = use;
+    task->command.joins = true;
     task->enqueue = enqueue;
     task->expect = expect;
     task->learn = learn;

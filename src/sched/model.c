@@ -70,6 +70,16 @@ double tutti_model_expect(const struct tutti_model *model, const struct tutti_re
     return time > LEAST_MICROSECONDS ? time : LEAST_MICROSECONDS;
 }
 
+double tutti_model_measured(const struct tutti_model *model) {
+    double least = 0;
+    for (unsigned d = 0; model && d < tutti_devices()->count; d++) {
+        double time = atomic_load_explicit(&model->time[d], memory_order_relaxed);
+        if (time > 0 && (least == 0 || time < least))
+            least = time;
+    }
+    return least;
+}
+
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
                        double time) {
     if (!model)

@@ -33,6 +33,9 @@ struct tutti_model *tutti_model_find(const struct tutti_model_key *key);
  */
 double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device);
 
+/* The least time that was measured on a device, in µs; 0 when none was. */
+double tutti_model_measured(const struct tutti_model *model);
+
 /* A run took `time` µs on the device. */
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
                        double time);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/batch.h"
+
+#include "context.h"
+#include "env.h"
+#include "log.h"
+
+#include "virtual_device/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Limits of one batch. The time bounds how late the end of its first command is seen; so many
+ * kernels make StarPU's share of each small beside what the driver takes.
+ */
+#define BRIEF 50.0    /* µs: a longer kernel pays for a task of its own */
+#define LONGEST 500.0 /* µs in all */
+#define MOST_TASKS 64
+#define MOST_VIEWS 64
+#define MOST_OPEN 64 /* each end looks through the open ones */
+
+static void release(struct tutti_batch *batch) {
+    if (batch)
+        tutti_last_user_release(&batch->user);
+}
+
+/* Makes the batch the last user of the view. */
+static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool writes) {
+    if (view->last_user == &batch->user) {
+        view->last_writes = view->last_writes || writes;
+        return;
+    }
+    if (view->last_user)
+        tutti_last_user_release(view->last_user);
+    atomic_fetch_add(&batch->user.references, 1);
+    view->last_user = &batch->user;
+    view->last_writes = writes;
+}
+
+/* The batch that used the view last and is not over, or NULL. */
+static struct tutti_batch *last_of(struct tutti_view *view) {
+    struct tutti_batch *batch = (struct tutti_batch *)view->last_user;
+    if (batch && atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
+        view->last_user = NULL;
+        release(batch);
+        return NULL;
+    }
+    return batch;
+}
+
+static bool is_open(struct tutti_batch *batch) {
+    return batch && atomic_load_explicit(&batch->state, memory_order_relaxed) == TUTTI_BATCH_OPEN;
+}
+
+/* W first: nothing is brought, whatever comes after it. */
+static enum starpu_data_access_mode both(enum starpu_data_access_mode first,
+                                         enum starpu_data_access_mode then) {
+    return first == STARPU_W ? first : first | then;
+}
+
+static enum { AUTO, NEVER, ALWAYS } policy;
+
+static void read_policy(void) {
+    const char *batch = tutti_env_string(TUTTI_BATCH);
+    if (batch && strcmp(batch, "never") == 0)
+        policy = NEVER;
+    else if (batch && strcmp(batch, "always") == 0)
+        policy = ALWAYS;
+    else if (batch && *batch && strcmp(batch, "auto") != 0)
+        tutti_log(WARNING, "TUTTI_BATCH is none of auto, never and always: %s", batch);
+}
+
+static bool is_brief(const struct tutti_device_task *task) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, read_policy);
+    return policy == ALWAYS || (policy == AUTO && task->time > 0 && task->time <= BRIEF);
+}
+
+static bool make_room(struct tutti_batch *batch, unsigned more) {
+    if (batch->count + more <= batch->room)
+        return true;
+    unsigned room = batch->room ? 2 * (batch->count + more) : more;
+    struct tutti_device_use *use = realloc(batch->use, room * sizeof(*use));
+    if (!use)
+        return false;
+    batch->use = use;
+    batch->room = room;
+    return true;
+}
+
+/* Adds the task's views to the batch's; there is room. Returns how many there are then. */
+static unsigned merge(struct tutti_batch *batch, struct tutti_device_task *task) {
+    unsigned count = batch->count;
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_device_use *use = &task->use[i];
+        unsigned slot = 0;
+        while (slot < batch->count && batch->use[slot].view != use->view)
+            slot++;
+        if (slot == batch->count)
+            slot = count++, batch->use[slot] = *use;
+        use->slot = slot;
+    }
+    return count;
+}
+
+static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
+    unsigned before = batch->count;
+    bool open = is_open(batch);
+    batch->count = merge(batch, task);
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_device_use *use = &task->use[i];
+        struct tutti_device_use *whole = &batch->use[use->slot];
+        if (use->slot < before)
+            whole->mode = both(whole->mode, use->mode);
+        else if (open)
+            use->view->open_users++;
+        take_over(use->view, batch, use->mode != STARPU_R);
+    }
+    task->next = NULL;
+    task->result = CL_OUT_OF_RESOURCES; /* until it is executed */
+    *batch->last = task;
+    batch->last = &task->next;
+    batch->length++;
+    batch->expected += task->time;
+}
+
+static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
+    struct tutti_batch *batch = calloc(1, sizeof(*batch));
+    if (!batch || !make_room(batch, task->count ? task->count : 1)) {
+        free(batch);
+        return NULL;
+    }
+    atomic_init(&batch->user.references, 1);
+    atomic_init(&batch->state, open ? TUTTI_BATCH_OPEN : TUTTI_BATCH_SUBMITTED);
+    batch->context = tutti_object_retain(task->command.event->context);
+    batch->last = &batch->first;
+    batch->devices = task->devices;
+    batch->brief = is_brief(task);
+    append(batch, task);
+    return batch;
+}
+
+/* Bits of the real devices whose memory can hold all the views together. */
+static unsigned fitting_devices(const struct tutti_device_use *use, unsigned count) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned fitting = 0;
+    for (unsigned d = 0; d < list->count; d++) {
+        const struct tutti_real_device *device = list->device[d];
+        if (device->place.devid < 0)
+            continue;
+        starpu_ssize_t total = starpu_memory_get_total(device->place.node);
+        cl_ulong left = total >= 0 ? (cl_ulong)total : device->global_mem_size;
+        bool fits = true;
+        for (unsigned i = 0; i < count && fits; i++) {
+            size_t size = use[i].view->size;
+            fits = size <= left && size <= device->max_mem_alloc_size;
+            left -= size;
+        }
+        if (fits)
+            fitting |= 1u << d;
+    }
+    return fitting;
+}
+
+/* With one more task the batch must stay within its limits, and fit where it did. */
+static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
+    if (batch->length >= MOST_TASKS || batch->expected + task->time > LONGEST ||
+        batch->devices != task->devices || !make_room(batch, task->count))
+        return false;
+    unsigned count = merge(batch, task);
+    return count == batch->count || (count <= MOST_VIEWS && (fitting_devices(batch->use, count) &
+                                                             batch->devices) == batch->devices);
+}
+
+static void submit_open(struct tutti_batch *batch) {
+    struct tutti_graph *graph = &batch->context->graph;
+    struct tutti_batch **link = &graph->open;
+    while (*link != batch)
+        link = &(*link)->next_open;
+    *link = batch->next_open;
+    graph->open_count--;
+    for (unsigned i = 0; i < batch->count; i++)
+        batch->use[i].view->open_users--;
+    release(batch->behind);
+    batch->behind = NULL;
+    atomic_store(&batch->state, TUTTI_BATCH_SUBMITTED);
+    tutti_device_task_submit(batch);
+}
+
+void tutti_batch_flush(struct tutti_graph *graph) {
+    while (graph->open)
+        submit_open(graph->open);
+}
+
+static void submit_followers(struct tutti_ready *ready) {
+    struct tutti_batch *batch =
+        (struct tutti_batch *)((char *)ready - offsetof(struct tutti_batch, followed));
+    struct tutti_batch *next;
+    for (struct tutti_batch *open = batch->context->graph.open; open; open = next) {
+        next = open->next_open;
+        if (open->behind == batch)
+            submit_open(open);
+    }
+    tutti_object_release(batch->context);
+    release(batch);
+}
+
+void tutti_batch_end(struct tutti_batch *batch) {
+    struct tutti_graph *graph = &batch->context->graph;
+    free(batch->use);
+    batch->use = NULL;
+    if (atomic_exchange(&batch->state, TUTTI_BATCH_OVER) == TUTTI_BATCH_FOLLOWED) {
+        batch->followed.dispatch = submit_followers;
+        pthread_mutex_lock(&graph->lock);
+        tutti_graph_append(graph, &batch->followed);
+        pthread_mutex_unlock(&graph->lock);
+        return;
+    }
+    tutti_object_release(batch->context);
+    release(batch);
+}
+
+/* Notes that an open batch waits for the end of this one; false when it is over. */
+static bool follow(struct tutti_batch *batch) {
+    enum tutti_batch_state state = TUTTI_BATCH_SUBMITTED;
+    return atomic_compare_exchange_strong(&batch->state, &state, TUTTI_BATCH_FOLLOWED) ||
+           state == TUTTI_BATCH_FOLLOWED;
+}
+
+/* What the task conflicts with, as far as batches are concerned. */
+struct conflicts {
+    struct tutti_batch *open;    /* it comes after this one */
+    struct tutti_batch *running; /* and after this submitted one */
+    bool several;                /* it comes after more than one open batch */
+};
+
+static struct conflicts find_conflicts(const struct tutti_device_task *task) {
+    struct conflicts found = {NULL, NULL, false};
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_view *view = task->use[i].view;
+        bool writes = task->use[i].mode != STARPU_R;
+        struct tutti_batch *batch = last_of(view);
+        bool open = is_open(batch);
+        /* An open batch that only reads need not be the last user. */
+        found.several |= writes && view->open_users > (open ? 1 : 0);
+        if (!batch || (!writes && !view->last_writes))
+            continue;
+        if (open) {
+            found.several |= found.open && found.open != batch;
+            found.open = batch;
+        } else if (batch->brief) {
+            found.running = batch;
+        }
+    }
+    return found;
+}
+
+/* A view that has parts may be brought up to date between two commands, which StarPU must see. */
+static bool may_join(const struct tutti_device_task *task) {
+    if (!is_brief(task) || task->prints)
+        return false;
+    for (unsigned i = 0; i < task->count; i++)
+        if (task->use[i].view->root->sibling || task->use[i].view->root != task->use[i].view)
+            return false;
+    return true;
+}
+
+static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
+                        struct tutti_device_task *task) {
+    if (graph->open_count == MOST_OPEN || !follow(running))
+        return false;
+    struct tutti_batch *batch = create(task, true);
+    if (!batch)
+        return false;
+    batch->behind = running;
+    atomic_fetch_add(&running->user.references, 1);
+    struct tutti_batch **last = &graph->open;
+    while (*last)
+        last = &(*last)->next_open;
+    *last = batch;
+    graph->open_count++;
+    return true;
+}
+
+/*
+ * Lets the task wait with others for the end of a batch that it has to come after anyway. False:
+ * it is to be submitted now, and no open batch conflicts with it.
+ */
+static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
+    struct conflicts conflicts = {NULL, NULL, true};
+    if (may_join(task))
+        conflicts = find_conflicts(task);
+    if (conflicts.several) {
+        tutti_batch_flush(graph);
+        return false;
+    }
+    if (conflicts.open) {
+        if (takes(conflicts.open, task)) {
+            append(conflicts.open, task);
+            return true;
+        }
+        submit_open(conflicts.open); /* a view keeps it */
+        conflicts.running = conflicts.open;
+    }
+    return conflicts.running && open_behind(graph, conflicts.running, task);
+}
+
+void tutti_batch_add(struct tutti_device_task *task) {
+    unsigned fitting = fitting_devices(task->use, task->count);
+    if (!(task->devices & fitting)) {
+        tutti_command_done(&task->command, task->devices ? CL_MEM_OBJECT_ALLOCATION_FAILURE
+                                                         : CL_INVALID_PROGRAM_EXECUTABLE);
+        return;
+    }
+    task->devices &= fitting;
+    if (collect(&task->command.event->context->graph, task))
+        return;
+    struct tutti_batch *batch = create(task, false);
+    if (batch)
+        tutti_device_task_submit(batch);
+    else
+        tutti_command_done(&task->command, CL_OUT_OF_HOST_MEMORY);
+}

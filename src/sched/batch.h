@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_BATCH_H
+#define TUTTI_BATCH_H
+
+#include "sched/device_task.h"
+#include "sched/graph.h"
+
+/*
+ * What StarPU gets as one task: device tasks that one device executes one after the other, mostly
+ * a single one. A run of short kernels that can't start anyway before an earlier one ends is
+ * collected meanwhile, and costs StarPU's price for a task once. Each command keeps its event.
+ *
+ * Collecting batches are *open*. No two open batches conflict, so they may be submitted in any
+ * order; whatever else is dispatched finds them submitted. The dispatching thread alone touches a
+ * batch until it is submitted, and StarPU's worker after that.
+ */
+struct tutti_batch {
+    struct tutti_last_user user; /* first: views keep references to it (memory/view.h) */
+    struct tutti_ready followed; /* submits those that were collected behind this one */
+    cl_context context;          /* retained */
+    _Atomic enum tutti_batch_state {
+        TUTTI_BATCH_OPEN,
+        TUTTI_BATCH_SUBMITTED,
+        TUTTI_BATCH_FOLLOWED, /* submitted, and another one waits for its end */
+        TUTTI_BATCH_OVER,
+    } state;
+    bool brief;                             /* only short kernels: worth waiting for */
+    struct tutti_batch *behind, *next_open; /* an open one: whose end submits it (a reference) */
+
+    struct tutti_device_task *first, **last;
+    unsigned length;
+    double expected;              /* µs, on the device that is best at it */
+    unsigned devices;             /* bit d: real device d may execute all of it */
+    struct tutti_device_use *use; /* of all tasks together, each view once */
+    unsigned count, room;
+    struct tutti_real_device *device; /* that executes it */
+};
+
+/* Gives the task to StarPU, now or with others. By the dispatching thread. */
+void tutti_batch_add(struct tutti_device_task *task);
+
+/* Submits all open batches, before something else is dispatched. By the dispatching thread. */
+void tutti_batch_flush(struct tutti_graph *graph);
+
+/*
+ * The batch is over: frees it but for what views refer to. Tasks must be done with, or be ended
+ * after it.
+ */
+void tutti_batch_end(struct tutti_batch *batch);
+
+#endif
