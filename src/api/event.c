@@ -32,7 +32,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clSetUserEventStatus(cl_event event,
     if (set)
         return CL_INVALID_OPERATION;
     tutti_object_retain(event);
-    tutti_event_finish(event, execution_status);
+    tutti_event_finish(1, &event, &execution_status);
     tutti_object_release(event);
     return CL_SUCCESS;
 }

@@ -16,7 +16,6 @@
  */
 #define BRIEF 50.0    /* µs: a longer kernel pays for a task of its own */
 #define LONGEST 500.0 /* µs in all */
-#define MOST_TASKS 64
 #define MOST_VIEWS 64
 #define MOST_OPEN 64 /* each end looks through the open ones */
 
@@ -165,7 +164,7 @@ static unsigned fitting_devices(const struct tutti_device_use *use, unsigned cou
 
 /* With one more task the batch must stay within its limits, and fit where it did. */
 static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
-    if (batch->length >= MOST_TASKS || batch->expected + task->time > LONGEST ||
+    if (batch->length >= TUTTI_COMMANDS_AT_ONCE || batch->expected + task->time > LONGEST ||
         batch->devices != task->devices || !make_room(batch, task->count))
         return false;
     unsigned count = merge(batch, task);
@@ -197,6 +196,7 @@ static void submit_followers(struct tutti_ready *ready) {
     struct tutti_batch *batch =
         (struct tutti_batch *)((char *)ready - offsetof(struct tutti_batch, followed));
     struct tutti_batch *next;
+    pthread_mutex_unlock(&batch->context->graph.lock);
     for (struct tutti_batch *open = batch->context->graph.open; open; open = next) {
         next = open->next_open;
         if (open->behind == batch)

@@ -41,29 +41,31 @@ cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list) {
 static void dispatch(struct tutti_ready *ready) {
     struct tutti_command *command = (struct tutti_command *)ready;
     cl_event event = command->event;
-    cl_context context = event->context;
+    struct tutti_graph *graph = &event->context->graph;
 
-    pthread_mutex_lock(&context->graph.lock);
     tutti_hold_leave(command);
     if (event->queue->outsider == event)
         event->queue->outsider = NULL;
     struct tutti_edge *followers = tutti_event_dispatched(event); /* they come after this one */
-    bool failed = event->failed;
+    cl_int error = CL_SUCCESS;
+    if (event->failed)
+        error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    else if (!tutti_runtime_usable())
+        error = CL_OUT_OF_RESOURCES;
     event->submitted = tutti_runtime_now();
-    pthread_mutex_unlock(&context->graph.lock);
+    if (error == CL_SUCCESS)
+        tutti_event_advance(event, CL_SUBMITTED);
+    pthread_mutex_unlock(&graph->lock);
     tutti_event_free_edges(followers);
 
     tutti_runtime_busy();
-    if (failed) {
-        tutti_command_done(command, CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-    } else if (!tutti_runtime_usable()) {
-        tutti_command_done(command, CL_OUT_OF_RESOURCES);
-    } else {
-        tutti_event_advance(event, CL_SUBMITTED);
-        if (!command->joins)
-            tutti_batch_flush(&context->graph);
-        command->start(command);
+    if (error != CL_SUCCESS) {
+        tutti_command_done(command, error);
+        return;
     }
+    if (!command->joins)
+        tutti_batch_flush(graph);
+    command->start(command);
 }
 
 static bool overlap(const struct tutti_command *a, const struct tutti_command *b) {
@@ -205,9 +207,8 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     cl_event old_fence = NULL;
     pthread_mutex_lock(&context->graph.lock);
     bool complete = enter_graph(command, list, &old_fence);
-    pthread_mutex_unlock(&context->graph.lock);
+    tutti_graph_run_and_unlock(&context->graph);
     tutti_object_release(old_fence);
-    tutti_graph_run(&context->graph);
 
     cl_int result = complete ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
     if (blocking) {
@@ -222,23 +223,41 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     return result;
 }
 
-void tutti_command_done(struct tutti_command *command, cl_int status) {
+void tutti_command_running(struct tutti_command *command) {
+    struct tutti_graph *graph = &command->event->context->graph;
+    pthread_mutex_lock(&graph->lock);
+    tutti_event_advance(command->event, CL_RUNNING);
+    pthread_mutex_unlock(&graph->lock);
+}
+
+/* What the command used is free to go before the program can see that it is over. */
+static cl_event destroy(struct tutti_command *command, cl_int status) {
     cl_event event = command->event;
-    cl_context context = tutti_object_retain(event->context);
-    pthread_mutex_lock(&context->graph.lock);
-    event->command = NULL;
-    leave_host_list(event->queue, event);
-    pthread_mutex_unlock(&context->graph.lock);
+    if (command->host) {
+        pthread_mutex_lock(&event->context->graph.lock);
+        leave_host_list(event->queue, event);
+        pthread_mutex_unlock(&event->context->graph.lock);
+    }
     if (status < 0 && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         tutti_log(ERROR, "a command of type 0x%x failed with %d", event->type, status);
-    /* What the command used is free to go before the program can see that it is over. */
     command->destroy(command);
-    tutti_event_finish(event, status);
-    /* They may be the last ones: the exit of the program waits for what is busy, so for this too.
-     */
-    tutti_object_release(event);
-    tutti_object_release(context);
-    tutti_runtime_idle();
+    return event;
+}
+
+void tutti_command_done(struct tutti_command *command, cl_int status) {
+    tutti_commands_done(1, &command, &status);
+}
+
+void tutti_commands_done(unsigned count, struct tutti_command **commands, const cl_int *statuses) {
+    cl_event events[TUTTI_COMMANDS_AT_ONCE] = {NULL};
+    for (unsigned i = 0; i < count; i++)
+        events[i] = destroy(commands[i], statuses[i]);
+    tutti_event_finish(count, events, statuses);
+    for (unsigned i = 0; i < count; i++) {
+        /* They may be the last ones: the program's exit waits for what is busy, so for this too. */
+        tutti_object_release(events[i]);
+        tutti_runtime_idle();
+    }
 }
 
 void tutti_command_run_on_host(struct tutti_command *command) {

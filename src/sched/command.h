@@ -57,8 +57,17 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
                              cl_command_type type, struct tutti_wait_list list, bool blocking,
                              cl_event *event);
 
-/* The work is over (CL_COMPLETE or an error); destroys the command. */
+/* The work begins: CL_RUNNING. */
+void tutti_command_running(struct tutti_command *command);
+
+#define TUTTI_COMMANDS_AT_ONCE 64
+
+/*
+ * The work is over (CL_COMPLETE or an error); destroys the command. The same for up to
+ * TUTTI_COMMANDS_AT_ONCE commands of one context, in this order.
+ */
 void tutti_command_done(struct tutti_command *command, cl_int status);
+void tutti_commands_done(unsigned count, struct tutti_command **commands, const cl_int *statuses);
 
 /*
  * Runs `command->job` on the host: in the thread of a blocking call, else in the pool.

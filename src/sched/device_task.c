@@ -75,7 +75,7 @@ static void take_result(struct tutti_device_task *task, const struct tutti_real_
     task->real = NULL;
 }
 
-static void end(struct tutti_device_task *task, struct tutti_real_device *device) {
+static void take_times(struct tutti_device_task *task, struct tutti_real_device *device) {
     cl_event event = task->command.event;
     if (task->real_end) {
         /* The device's clock is not the host's: the moment of the enqueue is known in both. */
@@ -89,18 +89,20 @@ static void end(struct tutti_device_task *task, struct tutti_real_device *device
     }
     if (task->result == CL_COMPLETE)
         tutti_statistics_count(device);
-    tutti_command_done(&task->command, task->result);
 }
 
 /* Ends all commands of the batch, in order. */
 static void end_all(struct tutti_batch *batch) {
-    struct tutti_device_task *task = batch->first, *next;
-    struct tutti_real_device *device = batch->device;
-    tutti_batch_end(batch);
-    for (; task; task = next) {
-        next = task->next;
-        end(task, device);
+    struct tutti_command *commands[TUTTI_COMMANDS_AT_ONCE];
+    cl_int results[TUTTI_COMMANDS_AT_ONCE];
+    unsigned count = 0;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+        take_times(task, batch->device);
+        commands[count] = &task->command;
+        results[count++] = task->result;
     }
+    tutti_batch_end(batch);
+    tutti_commands_done(count, commands, results);
 }
 
 /*
@@ -182,8 +184,10 @@ static void execute(void *buffers[], void *argument) {
     batch->device = device;
     if (batch->length > 1)
         tutti_log(DEBUG, "%s: %u kernels as one task", device->name, batch->length);
+    pthread_mutex_lock(&batch->context->graph.lock);
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         tutti_event_advance(task->command.event, CL_RUNNING);
+    pthread_mutex_unlock(&batch->context->graph.lock);
     tutti_driver_lock(device);
     cl_event last = NULL;
     bool covered = true; /* `last` is the end of all */

@@ -74,6 +74,13 @@ static void call(cl_event event, struct tutti_event_callback *callback, cl_int s
     tutti_pool_call_back(&callback->job);
 }
 
+static void wake(cl_event event) {
+    struct bucket *bucket = bucket_of(event);
+    pthread_mutex_lock(&bucket->lock);
+    pthread_cond_broadcast(&bucket->changed);
+    pthread_mutex_unlock(&bucket->lock);
+}
+
 /* Shows `status` to the program and calls the callbacks that waited for it. Lock held. */
 static void show(cl_event event, cl_int status) {
     for (cl_int type = CL_SUBMITTED; type >= CL_COMPLETE && type >= status; type--) {
@@ -88,12 +95,10 @@ static void show(cl_event event, cl_int status) {
             }
         }
     }
-    struct bucket *bucket = bucket_of(event);
-    pthread_mutex_lock(&bucket->lock);
-    atomic_store_explicit(&event->status, status, memory_order_release);
-    if (status <= CL_COMPLETE)
-        pthread_cond_broadcast(&bucket->changed);
-    pthread_mutex_unlock(&bucket->lock);
+    /* A waiter counts itself before it looks. */
+    atomic_store(&event->status, status);
+    if (status <= CL_COMPLETE && atomic_load(&event->waiters) > 0)
+        wake(event);
 }
 
 /* An in-order queue shows the progress of its first command only. Lock held. */
@@ -102,13 +107,11 @@ static bool may_show(cl_event event) {
 }
 
 void tutti_event_advance(cl_event event, cl_int status) {
-    pthread_mutex_lock(&event->context->graph.lock);
     if (status < event->reached) {
         event->reached = status;
         if (may_show(event))
             show(event, status);
     }
-    pthread_mutex_unlock(&event->context->graph.lock);
 }
 
 /* One predecessor less. Lock held. */
@@ -196,31 +199,35 @@ static void release_garbage(struct garbage *garbage) {
     }
 }
 
-void tutti_event_finish(cl_event event, cl_int status) {
-    cl_context context = tutti_object_retain(event->context);
-    struct garbage garbage = {NULL, NULL};
-    pthread_mutex_lock(&context->graph.lock);
+/* Lock held. */
+static void finish(cl_event event, cl_int status, struct garbage *garbage) {
     event->reached = status;
     if (!event->ended)
         event->ended = tutti_runtime_now();
-    satisfy_all(event, TUTTI_FINISHED, &garbage.edges);
-    if (may_show(event)) {
-        cl_command_queue queue = event->queue;
-        publish(event, &garbage);
-        while (queue && tutti_queue_in_order(queue) && queue->first) {
-            cl_event first = queue->first;
-            if (first->reached > CL_COMPLETE) {
-                if (first->reached < tutti_event_status(first))
-                    show(first, first->reached);
-                break;
-            }
-            publish(first, &garbage);
+    satisfy_all(event, TUTTI_FINISHED, &garbage->edges);
+    if (!may_show(event))
+        return;
+    cl_command_queue queue = event->queue;
+    publish(event, garbage);
+    while (queue && tutti_queue_in_order(queue) && queue->first) {
+        cl_event first = queue->first;
+        if (first->reached > CL_COMPLETE) {
+            if (first->reached < tutti_event_status(first))
+                show(first, first->reached);
+            break;
         }
+        publish(first, garbage);
     }
-    pthread_mutex_unlock(&context->graph.lock);
+}
+
+void tutti_event_finish(unsigned count, const cl_event *events, const cl_int *statuses) {
+    struct tutti_graph *graph = &events[0]->context->graph;
+    struct garbage garbage = {NULL, NULL};
+    pthread_mutex_lock(&graph->lock);
+    for (unsigned i = 0; i < count; i++)
+        finish(events[i], statuses[i], &garbage);
+    tutti_graph_run_and_unlock(graph);
     release_garbage(&garbage);
-    tutti_graph_run(&context->graph);
-    tutti_object_release(context);
 }
 
 bool tutti_event_add_dependant(cl_event event, cl_event dependant, enum tutti_moment moment,
@@ -242,8 +249,8 @@ bool tutti_event_add_dependant(cl_event event, cl_event dependant, enum tutti_mo
 }
 
 /*
- * To wake a thread takes as long as a small command does. Looks for its end first, for a while, where
- * cores are left for that beside StarPU's workers and the devices on the CPU.
+ * To wake a thread takes as long as a small command does. Looks for its end first, for a while,
+ * where cores are left for that beside StarPU's workers and the devices on the CPU.
  */
 static void spin(cl_event event) {
     if (!tutti_runtime_has_spare_cores())
@@ -257,8 +264,9 @@ cl_int tutti_event_wait(cl_event event) {
     spin(event);
     struct bucket *bucket = bucket_of(event);
     cl_int status;
+    atomic_fetch_add(&event->waiters, 1);
     pthread_mutex_lock(&bucket->lock);
-    while ((status = tutti_event_status(event)) > CL_COMPLETE) {
+    while ((status = atomic_load(&event->status)) > CL_COMPLETE) {
         struct tutti_job *job = event->job;
         if (!job) {
             pthread_cond_wait(&bucket->changed, &bucket->lock);
@@ -270,15 +278,14 @@ cl_int tutti_event_wait(cl_event event) {
         pthread_mutex_lock(&bucket->lock);
     }
     pthread_mutex_unlock(&bucket->lock);
+    atomic_fetch_sub(&event->waiters, 1);
     return status;
 }
 
 void tutti_event_give_job(cl_event event, struct tutti_job *job) {
-    struct bucket *bucket = bucket_of(event);
-    pthread_mutex_lock(&bucket->lock);
-    event->job = job;
-    pthread_cond_broadcast(&bucket->changed);
-    pthread_mutex_unlock(&bucket->lock);
+    atomic_store(&event->job, job);
+    if (atomic_load(&event->waiters) > 0)
+        wake(event);
 }
 
 cl_int tutti_event_add_callback(cl_event event, cl_int type,

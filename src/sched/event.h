@@ -42,6 +42,7 @@ struct _cl_event {
     cl_command_queue queue; /* retained; NULL: a user event */
     cl_command_type type;
     _Atomic cl_int status;
+    atomic_uint waiters; /* threads that sleep until `status` is final */
     cl_int reached;
     bool published;   /* `status` is final and dependants were told */
     unsigned pending; /* predecessors that are not complete */
@@ -63,14 +64,15 @@ cl_event tutti_event_create_user(cl_context context);
 /* An event for a command; `pending` is 1 until the command is in the graph. */
 cl_event tutti_event_create(cl_context context, cl_command_queue queue, cl_command_type type);
 
-/* The command reached CL_SUBMITTED or CL_RUNNING. */
+/* The command reached CL_SUBMITTED or CL_RUNNING. With the graph's lock held. */
 void tutti_event_advance(cl_event event, cl_int status);
 
 /*
- * The command is over: CL_COMPLETE or a negative error. Publishes it and what becomes publishable,
- * and dispatches commands that waited for it. The caller must hold a reference.
+ * Commands of one context are over, in this order: CL_COMPLETE or negative errors. Publishes them
+ * and what becomes publishable, and dispatches commands that waited for them. The caller must hold
+ * references.
  */
-void tutti_event_finish(cl_event event, cl_int status);
+void tutti_event_finish(unsigned count, const cl_event *events, const cl_int *statuses);
 
 /*
  * Makes `dependant` wait for that moment of `event`; false when out of memory. With the graph's

@@ -23,10 +23,9 @@ void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready) {
     graph->last = &ready->next;
 }
 
-void tutti_graph_run(struct tutti_graph *graph) {
-    pthread_mutex_lock(&graph->lock);
+void tutti_graph_run_and_unlock(struct tutti_graph *graph) {
     /* Dispatching may complete a command and so come back here: the outer call goes on. */
-    if (!graph->dispatching) {
+    if (!graph->dispatching && graph->first) {
         const struct tutti_graph *outer = dispatching;
         graph->dispatching = true;
         dispatching = graph;
@@ -35,7 +34,6 @@ void tutti_graph_run(struct tutti_graph *graph) {
             graph->first = ready->next;
             if (!graph->first)
                 graph->last = &graph->first;
-            pthread_mutex_unlock(&graph->lock);
             ready->dispatch(ready);
             pthread_mutex_lock(&graph->lock);
         }
@@ -57,6 +55,7 @@ struct call {
 
 static void make_call(struct tutti_ready *ready) {
     struct call *call = (struct call *)ready;
+    pthread_mutex_unlock(&call->graph->lock);
     tutti_batch_flush(call->graph);
     call->function(call->argument);
     pthread_mutex_lock(&call->lock);
@@ -79,8 +78,7 @@ void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void 
                         .finished = PTHREAD_COND_INITIALIZER};
     pthread_mutex_lock(&graph->lock);
     tutti_graph_append(graph, &call.ready);
-    pthread_mutex_unlock(&graph->lock);
-    tutti_graph_run(graph);
+    tutti_graph_run_and_unlock(graph);
     pthread_mutex_lock(&call.lock);
     while (!call.done)
         pthread_cond_wait(&call.finished, &call.lock);

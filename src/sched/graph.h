@@ -29,7 +29,7 @@ struct tutti_graph {
 /* Something to do in the order of dispatch: a command, or housekeeping of memory objects. */
 struct tutti_ready {
     struct tutti_ready *next;
-    void (*dispatch)(struct tutti_ready *ready);
+    void (*dispatch)(struct tutti_ready *ready); /* called with the lock held; opens it */
 };
 
 void tutti_graph_init(struct tutti_graph *graph);
@@ -42,9 +42,10 @@ void tutti_graph_destroy(struct tutti_graph *graph);
 void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void *argument);
 
 /*
- * For callers that hold `lock`: append now; run what is ready after unlocking.
+ * For callers that hold `lock`: append something; dispatch all that is ready, unless another thread
+ * does, and open the lock.
  */
 void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready);
-void tutti_graph_run(struct tutti_graph *graph);
+void tutti_graph_run_and_unlock(struct tutti_graph *graph);
 
 #endif

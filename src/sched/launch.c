@@ -39,9 +39,6 @@ static void destroy(struct tutti_command *command) {
         tutti_version_give_back(launch->task.use[i].view);
     tutti_arguments_free(launch->arguments);
     tutti_object_release(launch->kernel);
-    free(launch->task.use);
-    free(launch->use_of);
-    free(launch->mem);
     free(launch);
 }
 
@@ -191,11 +188,18 @@ static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
 
 struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_arguments *arguments,
                                           const struct tutti_range *range) {
-    struct launch *launch = calloc(1, sizeof(*launch));
+    struct launch *launch;
+    /* One block: this is done for each command. */
+    size_t count = arguments->count;
+    size_t each = sizeof(*launch->task.use) + sizeof(*launch->mem) + sizeof(*launch->use_of);
+    launch = calloc(1, sizeof(*launch) + count * each);
     if (!launch) {
         tutti_arguments_free(arguments);
         return NULL;
     }
+    launch->task.use = (struct tutti_device_use *)(launch + 1);
+    launch->mem = (cl_mem *)(launch->task.use + count);
+    launch->use_of = (unsigned *)(launch->mem + count);
     launch->kernel = tutti_object_retain(kernel);
     launch->arguments = arguments;
     launch->range = *range;
@@ -209,15 +213,6 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     task->learn = learn;
     task->prints = kernel->prints;
     task->devices = devices_for(kernel, range);
-    if (arguments->count) {
-        task->use = calloc(arguments->count, sizeof(*task->use));
-        launch->use_of = calloc(arguments->count, sizeof(*launch->use_of));
-        launch->mem = calloc(arguments->count, sizeof(*launch->mem));
-        if (!task->use || !launch->use_of || !launch->mem) {
-            destroy(&task->command);
-            return NULL;
-        }
-    }
     for (unsigned i = 0; i < arguments->count; i++) {
         const struct tutti_argument *argument = &arguments->argument[i];
         if (argument->mem) {

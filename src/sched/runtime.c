@@ -39,7 +39,7 @@ static struct {
     pthread_cond_t drained;
     atomic_long busy;
     bool paused;
-    bool trimming; /* drivers get memory back right now */
+    bool trimming;       /* drivers get memory back right now */
     unsigned long stamp; /* counts the times that `busy` left zero */
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER,
                  .idle = PTHREAD_COND_INITIALIZER,

@@ -86,7 +86,7 @@ static void destroy(struct tutti_command *command) {
 static void run(struct tutti_job *job) {
     struct transfer *transfer = (void *)((char *)job - offsetof(struct transfer, command) -
                                          offsetof(struct tutti_command, job));
-    tutti_event_advance(transfer->command.event, CL_RUNNING);
+    tutti_command_running(&transfer->command);
     transfer->command.event->started = tutti_runtime_now();
     cl_int error = transfer->execute(transfer);
     transfer->command.event->ended = tutti_runtime_now();
