@@ -141,6 +141,36 @@ START_TEST(followers_with_nothing_in_common_go_on) {
 }
 END_TEST
 
+/* A native kernel may look at what its queue does with host memory, and at nothing else. */
+START_TEST(native_kernels_overlap_device_work) {
+    cl_mem b = make_buffer(0, BYTES, NULL);
+    cl_int *seen = calloc(1, BYTES), *later = calloc(1, BYTES);
+    cl_command_queue other = make_queue(0);
+
+    begin();
+    native_state = 0;
+    ck_ok(clEnqueueNativeKernel(queue, stay, NULL, 0, 0, NULL, NULL, 0, NULL, NULL));
+    run(queue, set, b, 2, false);
+    read_later(queue, b, later);
+    ck_ok(clFlush(queue));
+    while (native_state != 1)
+        usleep(200);
+    read_later(other, b, seen); /* the buffer orders it after the kernel */
+    ck_ok(clFlush(other));
+    ck_assert_msg(arrives(seen, 2), "a kernel waited for a native kernel");
+    ck_assert(stays(later, 0));
+    native_state = 2;
+    ck_ok(clFinish(queue));
+    ck_assert(later[0] == 2 && later[N - 1] == 2);
+    ck_ok(clFinish(other));
+    ck_ok(clReleaseCommandQueue(other));
+    free(seen);
+    free(later);
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
 START_TEST(held_readers_hold_writers_but_not_readers) {
     cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
     cl_int *x = calloc(1, BYTES), *y = calloc(1, BYTES), *z = calloc(1, BYTES);
@@ -433,6 +463,7 @@ END_TEST
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         followers_with_nothing_in_common_go_on,
+        native_kernels_overlap_device_work,
         held_readers_hold_writers_but_not_readers,
         parts_of_one_buffer_keep_their_order,
         host_memory_holds_too,

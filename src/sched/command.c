@@ -126,7 +126,7 @@ static bool order_in_queue(cl_command_queue queue, struct tutti_command *command
         return true;
     }
     /* Its completion is published after all earlier ones', so waiting for the last is enough. */
-    if ((command->alone || command->waits_for_all) && queue->last &&
+    if (command->waits_for_all && queue->last &&
         !tutti_event_add_dependant(queue->last, event, TUTTI_PUBLISHED, false))
         return false;
     if (queue->outsider &&
@@ -174,8 +174,7 @@ static bool enter_graph(struct tutti_command *command, struct tutti_wait_list li
             enter_host_list(queue, event);
     }
     enter_queue(queue, event);
-    bool fence = command->fence || (command->alone && tutti_queue_in_order(queue));
-    if (fence) {
+    if (command->fence) {
         *old_fence = queue->fence;
         queue->fence = tutti_object_retain(event);
     }

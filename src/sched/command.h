@@ -31,8 +31,7 @@ struct tutti_command {
     /* What orders it in its queue besides these. */
     bool waits_for_all; /* marker or barrier without a wait list */
     bool fence;         /* later commands of the queue wait for it */
-    bool alone;         /* in an in-order queue it overlaps nothing: a native kernel */
-    const char *host;   /* memory of the program that it reads or writes */
+    const char *host;   /* memory of the program that it reads or writes; NULL: none */
     size_t host_size;
     bool host_written;
 };

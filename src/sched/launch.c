@@ -6,6 +6,7 @@
 #include "memory/version.h"
 #include "sched/batch.h"
 #include "sched/model.h"
+#include "virtual_device/program.h"
 #include "virtual_device/sampler.h"
 
 #include <stdlib.h>
@@ -212,6 +213,11 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     task->expect = expect;
     task->learn = learn;
     task->prints = kernel->prints;
+    if (task->prints) { /* a byte that only native kernels share, for they may print too */
+        task->command.host = (const char *)&kernel->program->context->printing;
+        task->command.host_size = 1;
+        task->command.host_written = true;
+    }
     task->devices = devices_for(kernel, range);
     for (unsigned i = 0; i < arguments->count; i++) {
         const struct tutti_argument *argument = &arguments->argument[i];

@@ -460,7 +460,10 @@ struct tutti_command *tutti_transfer_native(const struct tutti_native *native) {
     if (!transfer)
         return NULL;
     transfer->command.destroy = destroy_native;
-    transfer->command.alone = true;
+    /* It may look at, and change, all memory that other commands of its queue use on the host. */
+    transfer->command.host = (const char *)1;
+    transfer->command.host_size = SIZE_MAX - 1;
+    transfer->command.host_written = true;
     transfer->writes = true;
     transfer->native.function = native->function;
     if (native->argument_bytes)
