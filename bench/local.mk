@@ -53,6 +53,7 @@ $(bench_power_power_OBJECTS): bench/power/power_cl.inc
 CLEANFILES += bench/sobel/sobel_cl.inc bench/stencil/stencil_cl.inc bench/power/power_cl.inc
 EXTRA_DIST += \
 	bench/async \
+	bench/common/results.py \
 	bench/count-lines \
 	bench/power/power.cl \
 	bench/sobel/sobel.cl \
