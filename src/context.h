@@ -21,8 +21,10 @@ struct _cl_context {
     size_t property_bytes;
     void(CL_CALLBACK *notify)(const char *, const void *, size_t, void *);
     void *notify_data;
-    pthread_mutex_t lock;                     /* guards `callbacks` */
+    pthread_mutex_t lock;                     /* guards `callbacks` and `svm` */
     struct tutti_context_callback *callbacks; /* last registered first */
+    cl_mem *svm; /* [svm_count], by address: allocations of shared virtual memory */
+    size_t svm_count;
     struct tutti_graph graph;
     starpu_data_handle_t console;   /* written by each kernel that prints: keeps their order */
     struct tutti_resource printing; /* the same, for commands that are held */

@@ -11,7 +11,7 @@ libtutti_la_SOURCES += \
 	src/api/enqueue_buffer.c \
 	src/api/enqueue_image.c \
 	src/api/enqueue_kernel.c \
-	src/api/enqueue_map.c \
+	src/api/enqueue_map.c src/api/enqueue_map.h \
 	src/api/event.c \
 	src/api/image.c \
 	src/api/kernel.c \
@@ -21,6 +21,7 @@ libtutti_la_SOURCES += \
 	src/api/program_build.c \
 	src/api/queue.c \
 	src/api/sampler.c \
+	src/api/svm.c \
 	src/api/unsupported.c \
 	src/memory/access.c src/memory/access.h \
 	src/memory/acquisition.c src/memory/acquisition.h \
@@ -35,6 +36,7 @@ libtutti_la_SOURCES += \
 	src/memory/region.c src/memory/region.h \
 	src/memory/staging.c src/memory/staging.h \
 	src/memory/storage.c src/memory/storage.h \
+	src/memory/svm.c src/memory/svm.h \
 	src/memory/traffic.c src/memory/traffic.h \
 	src/memory/transfer_path.c src/memory/transfer_path.h \
 	src/memory/version.c src/memory/version.h \

@@ -8,6 +8,7 @@ SPECIFICATION_TESTS = \
 	tests/test_queue \
 	tests/test_buffer \
 	tests/test_subbuffer \
+	tests/test_svm \
 	tests/test_transfer \
 	tests/test_map \
 	tests/test_image \
@@ -77,6 +78,10 @@ tests_test_buffer_LDADD = $(TEST_LIBS)
 tests_test_subbuffer_SOURCES = tests/test_subbuffer.c
 tests_test_subbuffer_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_subbuffer_LDADD = $(TEST_LIBS)
+
+tests_test_svm_SOURCES = tests/test_svm.c
+tests_test_svm_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_svm_LDADD = $(TEST_LIBS)
 
 tests_test_transfer_SOURCES = tests/test_transfer.c
 tests_test_transfer_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -2,6 +2,7 @@
 /* Buffer objects and what all memory objects share: OpenCL 1.2, sections 5.2.1 and 5.4. */
 #include "api/check.h"
 #include "entry_points.h"
+#include "memory/svm.h"
 #include "sched/runtime.h"
 #include "virtual_device/device.h"
 
@@ -22,6 +23,23 @@ static cl_int check_buffer(cl_context context, cl_mem_flags flags, size_t size,
     return tutti_runtime_usable() ? CL_SUCCESS : CL_OUT_OF_RESOURCES;
 }
 
+/* A buffer over shared virtual memory is a part of it, so that commands on both keep their order.
+ */
+static cl_mem create_over_svm(cl_mem svm, cl_mem_flags flags, size_t offset, size_t size,
+                              cl_mem_properties *properties, size_t property_bytes, cl_int *error) {
+    cl_mem mem = NULL;
+    *error = CL_INVALID_BUFFER_SIZE;
+    if (size <= svm->size - offset)
+        mem = tutti_mem_create_part(svm, flags, offset, size, error);
+    if (!mem) {
+        free(properties);
+        return NULL;
+    }
+    mem->properties = properties;
+    mem->property_bytes = property_bytes;
+    return mem;
+}
+
 static cl_mem create_buffer(cl_context context, const cl_mem_properties *properties, size_t count,
                             cl_mem_flags flags, size_t size, void *host_ptr, cl_int *errcode_ret) {
     cl_mem mem = NULL;
@@ -30,9 +48,14 @@ static cl_mem create_buffer(cl_context context, const cl_mem_properties *propert
         if (!(flags & TUTTI_ACCESS_FLAGS))
             flags |= CL_MEM_READ_WRITE;
         cl_mem_properties *copy = NULL;
+        size_t offset;
+        cl_mem svm =
+            flags & CL_MEM_USE_HOST_PTR ? tutti_svm_find(context, host_ptr, &offset) : NULL;
         if (count && (copy = malloc(count * sizeof(*copy))))
             memcpy(copy, properties, count * sizeof(*copy));
-        if (!count || copy)
+        if (svm && (!count || copy))
+            mem = create_over_svm(svm, flags, offset, size, copy, count * sizeof(*copy), &error);
+        else if (!count || copy)
             mem = tutti_mem_create_buffer(context, flags, size, host_ptr, copy,
                                           count * sizeof(*copy), &error);
         else
@@ -69,7 +92,7 @@ CL_API_ENTRY cl_mem CL_API_CALL tutti_clCreateSubBuffer(cl_mem buffer, cl_mem_fl
     const cl_buffer_region *region = buffer_create_info;
     cl_mem mem = NULL;
     cl_int error = CL_SUCCESS;
-    if (!TUTTI_IS_MEM(buffer) || tutti_mem_is_image(buffer) || buffer->parent)
+    if (!TUTTI_IS_MEM(buffer) || tutti_mem_is_image(buffer) || tutti_mem_seen_parent(buffer))
         error = CL_INVALID_MEM_OBJECT;
     else if (tutti_check_mem_flags(flags) != CL_SUCCESS || flags & TUTTI_HOST_PTR_FLAGS ||
              !tutti_inherit_mem_flags(buffer->flags, flags) || !region ||
@@ -150,11 +173,11 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clGetMemObjectInfo(cl_mem memobj, cl_mem_i
     case CL_MEM_CONTEXT:
         TUTTI_RETURN_INFO(cl_context, memobj->context);
     case CL_MEM_ASSOCIATED_MEMOBJECT:
-        TUTTI_RETURN_INFO(cl_mem, memobj->parent);
+        TUTTI_RETURN_INFO(cl_mem, tutti_mem_seen_parent(memobj));
     case CL_MEM_OFFSET:
-        TUTTI_RETURN_INFO(size_t, memobj->origin);
+        TUTTI_RETURN_INFO(size_t, tutti_mem_seen_parent(memobj) ? memobj->origin : 0);
     case CL_MEM_USES_SVM_POINTER:
-        TUTTI_RETURN_INFO(cl_bool, CL_FALSE);
+        TUTTI_RETURN_INFO(cl_bool, tutti_mem_whole(memobj)->is_svm);
     case CL_MEM_PROPERTIES:
         return tutti_info_return(memobj->properties, memobj->property_bytes, param_value_size,
                                  param_value, param_value_size_ret);

@@ -21,6 +21,7 @@ static void destroy(void *object) {
         starpu_data_unregister_submit(context->console);
     tutti_graph_destroy(&context->graph);
     pthread_mutex_destroy(&context->lock);
+    free(context->svm);
     free(context->properties);
     free(context);
 }

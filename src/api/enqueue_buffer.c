@@ -94,8 +94,14 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueFillBuffer(
 }
 
 /* Two buffers whose bytes may be the same ones: equal, or parts of one buffer. */
-static bool related(cl_mem a, cl_mem b) {
-    return (a->parent ? a->parent : a) == (b->parent ? b->parent : b);
+static bool related(cl_mem a, cl_mem b) { return tutti_mem_whole(a) == tutti_mem_whole(b); }
+
+/* Where the buffer begins in the one that it is, in the end, a part of. */
+static size_t origin_of(cl_mem mem) {
+    size_t origin = 0;
+    for (; mem; mem = mem->parent)
+        origin += mem->origin;
+    return origin;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueCopyBuffer(
@@ -109,7 +115,8 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueCopyBuffer(
     RETURN_IF(tutti_check_range(dst_buffer, dst_offset, size));
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     if (related(src_buffer, dst_buffer)) {
-        size_t source = src_buffer->origin + src_offset, target = dst_buffer->origin + dst_offset;
+        size_t source = origin_of(src_buffer) + src_offset,
+               target = origin_of(dst_buffer) + dst_offset;
         if (source < target + size && target < source + size)
             return CL_MEM_COPY_OVERLAP;
     }
@@ -160,8 +167,8 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueCopyBufferRect(
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     if (related(src_buffer, dst_buffer) && from.row_pitch == to.row_pitch &&
         from.slice_pitch == to.slice_pitch &&
-        boxes_overlap(src_buffer->origin + tutti_place_first(&from),
-                      dst_buffer->origin + tutti_place_first(&to), &from, region))
+        boxes_overlap(origin_of(src_buffer) + tutti_place_first(&from),
+                      origin_of(dst_buffer) + tutti_place_first(&to), &from, region))
         return CL_MEM_COPY_OVERLAP;
     struct tutti_region box = {{region[0], region[1], region[2]}};
     return tutti_enqueue(tutti_transfer_copy(src_buffer, &from, dst_buffer, &to, &box),

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Mapping and migrating memory objects: OpenCL 1.2, sections 5.2.3, 5.3.6, 5.4.2 and 5.4.4. */
+#include "api/enqueue_map.h"
+
 #include "api/check.h"
 #include "entry_points.h"
 #include "memory/version.h"
 #include "sched/transfer_command.h"
 
-/* What buffers and images have in common, once they and the part of them are known to be right. */
-static cl_int check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags,
-                        struct tutti_wait_list list) {
+cl_int tutti_check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags,
+                       struct tutti_wait_list list) {
     const cl_map_flags known = CL_MAP_READ | CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION;
     cl_int error = CL_SUCCESS;
     if (flags & ~known ||
@@ -22,9 +23,8 @@ static cl_int check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags,
     return error;
 }
 
-/* `map` has place, region and flags; its pointer is filled in. */
-static cl_int enqueue_map(cl_command_queue queue, cl_mem mem, bool blocking, struct tutti_map *map,
-                          struct tutti_wait_list list, cl_event *event) {
+cl_int tutti_enqueue_map(cl_command_queue queue, cl_mem mem, bool blocking, struct tutti_map *map,
+                         cl_command_type type, struct tutti_wait_list list, cl_event *event) {
     tutti_version_pin(mem); /* until the end of the unmap */
     char *base = tutti_mem_map_base(mem);
     if (!base) {
@@ -38,9 +38,7 @@ static cl_int enqueue_map(cl_command_queue queue, cl_mem mem, bool blocking, str
         tutti_version_unpin(mem);
         return error;
     }
-    error = tutti_enqueue(tutti_transfer_map(mem, map), queue,
-                          tutti_mem_is_image(mem) ? CL_COMMAND_MAP_IMAGE : CL_COMMAND_MAP_BUFFER,
-                          list, blocking, event);
+    error = tutti_enqueue(tutti_transfer_map(mem, map), queue, type, list, blocking, event);
     if (error != CL_SUCCESS) {
         struct tutti_map taken;
         tutti_mem_take_map(mem, map->pointer, &taken);
@@ -61,9 +59,10 @@ CL_API_ENTRY void *CL_API_CALL tutti_clEnqueueMapBuffer(
     if (error == CL_SUCCESS)
         error = tutti_check_range(buffer, offset, size);
     if (error == CL_SUCCESS)
-        error = check_map(command_queue, buffer, map_flags, list);
+        error = tutti_check_map(command_queue, buffer, map_flags, list);
     if (error == CL_SUCCESS)
-        error = enqueue_map(command_queue, buffer, blocking_map, &map, list, event);
+        error = tutti_enqueue_map(command_queue, buffer, blocking_map, &map, CL_COMMAND_MAP_BUFFER,
+                                  list, event);
     if (errcode_ret)
         *errcode_ret = error;
     return error == CL_SUCCESS ? map.pointer : NULL;
@@ -97,9 +96,10 @@ CL_API_ENTRY void *CL_API_CALL tutti_clEnqueueMapImage(
                                                      image->type == CL_MEM_OBJECT_IMAGE1D_ARRAY))))
         error = CL_INVALID_VALUE;
     if (error == CL_SUCCESS)
-        error = check_map(command_queue, image, map_flags, list);
+        error = tutti_check_map(command_queue, image, map_flags, list);
     if (error == CL_SUCCESS)
-        error = enqueue_map(command_queue, image, blocking_map, &map, list, event);
+        error = tutti_enqueue_map(command_queue, image, blocking_map, &map, CL_COMMAND_MAP_IMAGE,
+                                  list, event);
     if (error == CL_SUCCESS)
         return_pitches(image, image_row_pitch, image_slice_pitch);
     if (errcode_ret)

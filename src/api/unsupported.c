@@ -75,43 +75,12 @@ NO_OBJECT(cl_event, clCreateEventFromEGLSyncKHR, CLeglSyncKHR sync, CLeglDisplay
 NO_COMMAND(clEnqueueAcquireEGLObjectsKHR, cl_uint count, const cl_mem *mems, WAIT_LIST)
 NO_COMMAND(clEnqueueReleaseEGLObjectsKHR, cl_uint count, const cl_mem *mems, WAIT_LIST)
 
-/* Shared virtual memory and pipes (OpenCL 3.0, 5.6 and 5.4: optional). */
+/* Pipes (OpenCL 3.0, 5.4: optional). */
 NO_OBJECT(cl_mem, clCreatePipe, cl_mem_flags flags, cl_uint packet_size, cl_uint max_packets,
           const cl_pipe_properties *properties)
-NO_COMMAND(clEnqueueSVMFree, cl_uint count, void **pointers,
-           void(CL_CALLBACK *free_function)(cl_command_queue, cl_uint, void **, void *),
-           void *user_data, WAIT_LIST)
-NO_COMMAND(clEnqueueSVMMemcpy, cl_bool blocking, void *target, const void *source, size_t size,
-           WAIT_LIST)
-NO_COMMAND(clEnqueueSVMMemFill, void *pointer, const void *pattern, size_t pattern_size,
-           size_t size, WAIT_LIST)
-NO_COMMAND(clEnqueueSVMMap, cl_bool blocking, cl_map_flags flags, void *pointer, size_t size,
-           WAIT_LIST)
-NO_COMMAND(clEnqueueSVMUnmap, void *pointer, WAIT_LIST)
-NO_COMMAND(clEnqueueSVMMigrateMem, cl_uint count, const void **pointers, const size_t *sizes,
-           cl_mem_migration_flags flags, WAIT_LIST)
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clGetPipeInfo(cl_mem pipe, cl_pipe_info param_name,
                                                     size_t param_value_size, void *param_value,
                                                     size_t *param_value_size_ret) {
     return CL_INVALID_MEM_OBJECT;
-}
-
-CL_API_ENTRY void *CL_API_CALL tutti_clSVMAlloc(cl_context context, cl_svm_mem_flags flags,
-                                                size_t size, cl_uint alignment) {
-    return NULL;
-}
-
-CL_API_ENTRY void CL_API_CALL tutti_clSVMFree(cl_context context, void *pointer) {}
-
-CL_API_ENTRY cl_int CL_API_CALL tutti_clSetKernelArgSVMPointer(cl_kernel kernel, cl_uint index,
-                                                               const void *value) {
-    return TUTTI_IS_KERNEL(kernel) ? CL_INVALID_OPERATION : CL_INVALID_KERNEL;
-}
-
-CL_API_ENTRY cl_int CL_API_CALL tutti_clSetKernelExecInfo(cl_kernel kernel,
-                                                          cl_kernel_exec_info param_name,
-                                                          size_t param_value_size,
-                                                          const void *param_value) {
-    return TUTTI_IS_KERNEL(kernel) ? CL_INVALID_OPERATION : CL_INVALID_KERNEL;
 }

@@ -59,9 +59,9 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     memset(&interface->storage, 0, sizeof(interface->storage));
     if (starpu_memory_allocate(node, view->size, 0) != 0)
         return -ENOMEM;
-    cl_int error = tutti_storage_create(device, &view->shape, view->size,
-                                        device->place.shares_host ? packed_home(view) : NULL,
-                                        &interface->storage);
+    cl_int error =
+        tutti_storage_create(device, &view->shape, view->size,
+                             device->shares_host ? packed_home(view) : NULL, &interface->storage);
     if (error == CL_SUCCESS) {
         atomic_store(&refusals[node], 0);
         return (starpu_ssize_t)view->size;

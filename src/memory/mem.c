@@ -33,7 +33,7 @@ static void leave_siblings(void *argument) {
      * Nobody can read a released buffer but the commands before its release. With
      * CL_MEM_USE_HOST_PTR its memory is gone once the last of them is over.
      */
-    cl_mem buffer = mem->parent->parent ? mem->parent->parent : mem->parent;
+    cl_mem buffer = tutti_mem_whole(mem);
     bool matters = atomic_load(&buffer->object.user_refs) > 0 || atomic_load(&buffer->ahead) > 0;
     tutti_coherence_leave(mem->view, matters);
 }

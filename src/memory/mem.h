@@ -30,6 +30,7 @@ struct _cl_mem {
     void *host_ptr;                /* CL_MEM_USE_HOST_PTR: the program's memory */
     cl_mem_properties *properties; /* as given to …WithProperties, the final 0 included */
     size_t property_bytes;
+    bool is_svm;   /* shared virtual memory: the program has its address, not the object */
     cl_mem parent; /* what a sub-buffer, or an image over a buffer, is a part of, retained */
     size_t origin; /* in the parent */
     struct tutti_view *view;        /* its storage now; may change with each dispatch (version.h) */
@@ -45,16 +46,26 @@ struct _cl_mem {
     struct tutti_job destroy_job;
 };
 
-/* What commands that use the object have in common with those that use its buffer or its parts. */
-static inline struct tutti_resource *tutti_mem_resource(cl_mem mem) {
+/* What it is, in the end, a part of; itself if it is none. */
+static inline cl_mem tutti_mem_whole(cl_mem mem) {
     while (mem->parent)
         mem = mem->parent;
-    return &mem->resource;
+    return mem;
+}
+
+/* What commands that use the object have in common with those that use its buffer or its parts. */
+static inline struct tutti_resource *tutti_mem_resource(cl_mem mem) {
+    return &tutti_mem_whole(mem)->resource;
 }
 
 /* Bytes of its storage. */
 static inline size_t tutti_mem_bytes(cl_mem mem) {
     return mem->type == CL_MEM_OBJECT_BUFFER ? mem->size : mem->view->size;
+}
+
+/* The same as the program sees it: a buffer over shared virtual memory is a part of it, too. */
+static inline cl_mem tutti_mem_seen_parent(cl_mem mem) {
+    return mem->parent && mem->parent->is_svm ? NULL : mem->parent;
 }
 
 static inline bool tutti_mem_is_image(cl_mem mem) { return mem->type != CL_MEM_OBJECT_BUFFER; }

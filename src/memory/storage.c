@@ -107,7 +107,7 @@ cl_int tutti_storage_create(const struct tutti_real_device *device, const struct
     memset(storage, 0, sizeof(*storage));
     if (reuse(device, shape, size, storage))
         return CL_SUCCESS;
-    if (device->place.shares_host) {
+    if (device->shares_host) {
         storage->at_home = home && (uintptr_t)home % (device->mem_base_addr_align / 8) == 0;
         storage->bytes = storage->at_home ? home : tutti_block_allocate(size);
         if (!storage->bytes)
@@ -124,7 +124,7 @@ cl_int tutti_storage_create(const struct tutti_real_device *device, const struct
 static bool keep(const struct tutti_real_device *device, const struct tutti_shape *shape,
                  size_t size, const struct tutti_storage *storage) {
     size_t most = device->global_mem_size / KEPT_PART;
-    if (device->place.shares_host || size > most)
+    if (device->shares_host || size > most)
         return false;
     for (;;) {
         pthread_mutex_lock(&keeps_lock);

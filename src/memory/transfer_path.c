@@ -35,7 +35,7 @@ static void read_environment(void) {
 
 bool tutti_transfer_path_pins(const struct tutti_real_device *device) {
     pthread_once(&once, read_environment);
-    if (device->place.shares_host || wanted == DIRECT)
+    if (device->shares_host || wanted == DIRECT)
         return false;
     return wanted == STAGED || device->type & CL_DEVICE_TYPE_GPU;
 }

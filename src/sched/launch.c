@@ -45,13 +45,24 @@ static void destroy(struct tutti_command *command) {
 
 /* `const`, `__constant` or CL_MEM_READ_ONLY: the kernel can't or must not write there. */
 static bool may_write(const struct launch *launch, unsigned index) {
-    return !launch->kernel->info[index].reads_only &&
+    bool declared = index < launch->kernel->argument_count;
+    return !(declared && launch->kernel->info[index].reads_only) &&
            !(launch->arguments->argument[index].mem->flags & CL_MEM_READ_ONLY);
 }
 
+/*
+ * A buffer over shared virtual memory is that memory for kernels, by its address: pointers into it
+ * may lie in what they read.
+ */
+static bool has_address(cl_mem mem) {
+    return !tutti_mem_is_image(mem) && tutti_mem_whole(mem)->is_svm;
+}
+
+static cl_mem storage_of(cl_mem mem) { return has_address(mem) ? tutti_mem_whole(mem) : mem; }
+
 static void add_use(struct launch *launch, unsigned index) {
     struct tutti_device_task *task = &launch->task;
-    cl_mem mem = launch->arguments->argument[index].mem;
+    cl_mem mem = storage_of(launch->arguments->argument[index].mem);
     enum starpu_data_access_mode mode = may_write(launch, index) ? STARPU_RW : STARPU_R;
     unsigned i = 0;
     while (i < task->count && launch->mem[i] != mem)
@@ -115,6 +126,9 @@ static cl_int set_argument(const struct launch *launch, const struct tutti_real_
     switch (launch->kernel->info[index].kind) {
     case TUTTI_ARGUMENT_BUFFER:
     case TUTTI_ARGUMENT_IMAGE: {
+        if (argument->mem && has_address(argument->mem))
+            return driver->clSetKernelArgSVMPointer(
+                real, index, argument->pointer ? argument->pointer : argument->mem->host_ptr);
         cl_mem value = argument->mem ? mem[launch->use_of[index]] : NULL;
         return driver->clSetKernelArg(real, index, sizeof(value), &value);
     }
@@ -135,7 +149,7 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     struct launch *launch = (struct launch *)task;
     const struct tutti_range *range = &launch->range;
     cl_kernel real = launch->kernel->real[device->index];
-    for (unsigned i = 0; i < launch->arguments->count; i++) {
+    for (unsigned i = 0; i < launch->kernel->argument_count; i++) {
         cl_int error = set_argument(launch, device, real, i, mem);
         if (error != CL_SUCCESS)
             return error;

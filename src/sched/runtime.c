@@ -278,11 +278,8 @@ static unsigned find_places(const struct tutti_device_list *list) {
             device->place.devid = -1;
             continue;
         }
-        device->place.shares_host =
-            device->type & CL_DEVICE_TYPE_CPU &&
-            strcmp(device->platform_name, "Portable Computing Language") == 0;
         device->place.synchronous =
-            (device->place.shares_host && strncmp(device->name, "basic", 5) == 0) ||
+            (device->shares_host && strncmp(device->name, "basic", 5) == 0) ||
             strcmp(device->platform_name, "Oclgrind") == 0;
         runtime.of_worker[worker] = device;
         runtime.of_node[device->place.node] = device;

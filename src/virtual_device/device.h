@@ -31,6 +31,14 @@ struct tutti_real_device {
     cl_uint mem_base_addr_align; /* bits */
     cl_uint address_bits;
     cl_bool image_support;
+    /*
+     * A driver whose buffers over our host memory (CL_MEM_USE_HOST_PTR) are that memory: bytes are
+     * moved by memcpy, without the driver. So it is with PoCL on the CPU, where it is also needed:
+     * a basic device executes whatever is ready in whichever thread enqueues, and two such threads
+     * can lock each other out for ever.
+     */
+    bool shares_host;
+    cl_device_svm_capabilities svm;
     uint64_t identity; /* hash of name, platform and driver version: the same on the next run */
 
     /* Where StarPU drives it; written once by src/sched/runtime.c while it starts. */
@@ -42,13 +50,6 @@ struct tutti_real_device {
         cl_command_queue kernels;   /* in order, with profiling; used by the worker's thread only */
         cl_command_queue uploads;   /* in order, with profiling; any thread */
         cl_command_queue downloads; /* the same: both directions of the link at once */
-        /*
-         * A driver whose buffers over our host memory (CL_MEM_USE_HOST_PTR) are that memory: bytes
-         * are moved by memcpy, without the driver. So it is with PoCL on the CPU, where it is also
-         * needed: a basic device executes whatever is ready in whichever thread enqueues, and two
-         * such threads can lock each other out for ever.
-         */
-        bool shares_host;
         /* A basic device, or Oclgrind: commands are waited for at once, in the worker's thread. */
         bool synchronous;
     } place;
@@ -98,7 +99,8 @@ struct tutti_limits {
     cl_ulong global_mem_size;
     cl_uint mem_base_addr_align; /* bits: the maximum over the real devices */
     cl_bool image_support;
-    cl_uint version; /* 120 or 300 */
+    cl_uint version;                /* 120 or 300 */
+    cl_device_svm_capabilities svm; /* 0: no shared virtual memory */
 };
 const struct tutti_limits *tutti_device_limits(void);
 

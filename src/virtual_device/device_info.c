@@ -133,10 +133,7 @@ static const struct query {
      .rule = NUMBER,
      .size = sizeof(cl_uint),
      .since = 200},
-    {.what = CL_DEVICE_SVM_CAPABILITIES,
-     .rule = NUMBER,
-     .size = sizeof(cl_device_svm_capabilities),
-     .since = 200},
+    {.what = CL_DEVICE_SVM_CAPABILITIES, .rule = OTHER, .since = 200},
     {.what = CL_DEVICE_PREFERRED_PLATFORM_ATOMIC_ALIGNMENT, .rule = LEAD, .since = 200},
     {.what = CL_DEVICE_PREFERRED_GLOBAL_ATOMIC_ALIGNMENT, .rule = LEAD, .since = 200},
     {.what = CL_DEVICE_PREFERRED_LOCAL_ATOMIC_ALIGNMENT, .rule = LEAD, .since = 200},
@@ -273,6 +270,9 @@ static cl_int answer_other(cl_device_info what, size_t size, void *value, size_t
     case CL_DEVICE_MAX_WORK_ITEM_SIZES:
         return tutti_info_return(merged->limits.max_work_item_sizes,
                                  sizeof(merged->limits.max_work_item_sizes), size, value, size_ret);
+    case CL_DEVICE_SVM_CAPABILITIES:
+        return tutti_info_return(&merged->limits.svm, sizeof(merged->limits.svm), size, value,
+                                 size_ret);
     case CL_DEVICE_NAME:
         return tutti_info_return_string(merged->name, size, value, size_ret);
     case CL_DEVICE_VERSION:

@@ -115,6 +115,11 @@ static bool read_properties(struct tutti_real_device *device) {
     error |= ask(device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof(sizes), sizes);
     memcpy(device->max_work_item_sizes, sizes, sizeof(device->max_work_item_sizes));
     ask(device, CL_DEVICE_MAX_CLOCK_FREQUENCY, sizeof(device->clock_mhz), &device->clock_mhz);
+    if (device->version < 200 ||
+        ask(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(device->svm), &device->svm) != CL_SUCCESS)
+        device->svm = 0;
+    device->shares_host = device->type & CL_DEVICE_TYPE_CPU &&
+                          strcmp(device->platform_name, "Portable Computing Language") == 0;
     return error == CL_SUCCESS;
 }
 

@@ -36,10 +36,15 @@ struct tutti_argument {
     size_t size;        /* as given to clSetKernelArg */
     void *value;        /* owned copy of the bytes; NULL for local memory */
     cl_mem mem;         /* BUFFER, IMAGE: may be NULL */
+    void *pointer;      /* BUFFER: into shared virtual memory that is `mem`; else NULL */
     cl_sampler sampler; /* SAMPLER */
 };
 
-/* A set of arguments, copied at enqueue (clEnqueueNDRangeKernel takes the values of that time). */
+/*
+ * A set of arguments, copied at enqueue (clEnqueueNDRangeKernel takes the values of that time).
+ * Behind those that the kernel declares come allocations of shared virtual memory that it reaches
+ * through pointers in its data (clSetKernelExecInfo).
+ */
 struct tutti_arguments {
     unsigned count;
     struct tutti_argument argument[];

@@ -46,6 +46,13 @@ void tutti_arguments_free(struct tutti_arguments *arguments) {
     free(arguments);
 }
 
+static bool is_gone(const struct tutti_argument *argument) {
+    return argument->mem && !TUTTI_IS_MEM(argument->mem);
+}
+
+/* Not an argument, but an allocation that it may lead to: when that is freed, it does not. */
+static bool is_reached(const struct tutti_argument *argument) { return argument->size == 0; }
+
 /* With the kernel's lock held. */
 static cl_int copy_arguments(const struct tutti_arguments *from, struct tutti_arguments **copy) {
     size_t head = aligned(sizeof(*from) + from->count * sizeof(from->argument[0]));
@@ -53,7 +60,7 @@ static cl_int copy_arguments(const struct tutti_arguments *from, struct tutti_ar
     for (unsigned i = 0; i < from->count; i++) {
         if (!from->argument[i].set)
             return CL_INVALID_KERNEL_ARGS;
-        if (from->argument[i].mem && !TUTTI_IS_MEM(from->argument[i].mem))
+        if (is_gone(&from->argument[i]) && !is_reached(&from->argument[i]))
             return CL_INVALID_MEM_OBJECT;
         if (from->argument[i].value)
             size += aligned(from->argument[i].size);
@@ -66,6 +73,8 @@ static cl_int copy_arguments(const struct tutti_arguments *from, struct tutti_ar
     for (unsigned i = 0; i < from->count; i++) {
         struct tutti_argument *argument = &to->argument[i];
         *argument = from->argument[i];
+        if (is_gone(argument))
+            argument->mem = NULL;
         tutti_object_retain(argument->mem);
         tutti_object_retain(argument->sampler);
         if (argument->value) {
@@ -221,6 +230,40 @@ cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, c
     return error;
 }
 
+cl_int tutti_kernel_set_pointer(cl_kernel kernel, cl_uint index, cl_mem mem, void *pointer) {
+    if (kernel->info[index].kind != TUTTI_ARGUMENT_BUFFER)
+        return CL_INVALID_ARG_VALUE;
+    struct tutti_argument argument = {
+        .set = true, .size = sizeof(pointer), .mem = mem, .pointer = pointer};
+    tutti_object_retain_bytes(mem);
+    pthread_mutex_lock(&kernel->lock);
+    struct tutti_argument old = kernel->arguments->argument[index];
+    kernel->arguments->argument[index] = argument;
+    pthread_mutex_unlock(&kernel->lock);
+    forget_objects(&old);
+    return CL_SUCCESS;
+}
+
+cl_int tutti_kernel_set_reached(cl_kernel kernel, const cl_mem *mem, unsigned count) {
+    unsigned declared = kernel->argument_count;
+    struct tutti_arguments *arguments = tutti_kernel_arguments_new(declared + count);
+    if (!arguments)
+        return CL_OUT_OF_HOST_MEMORY;
+    for (unsigned i = 0; i < count; i++) {
+        tutti_object_retain_bytes(mem[i]);
+        arguments->argument[declared + i] = (struct tutti_argument){.set = true, .mem = mem[i]};
+    }
+    pthread_mutex_lock(&kernel->lock);
+    struct tutti_arguments *old = kernel->arguments;
+    memcpy(arguments->argument, old->argument, declared * sizeof(old->argument[0]));
+    kernel->arguments = arguments;
+    pthread_mutex_unlock(&kernel->lock);
+    for (unsigned i = declared; i < old->count; i++)
+        forget_objects(&old->argument[i]);
+    free(old);
+    return CL_SUCCESS;
+}
+
 /* Sets the clone's argument as that of the original; no other thread has the clone yet. */
 static cl_int clone_argument(cl_kernel clone, cl_uint index, const struct tutti_argument *from) {
     struct tutti_argument *to = &clone->arguments->argument[index];
@@ -247,6 +290,18 @@ static cl_int clone_argument(cl_kernel clone, cl_uint index, const struct tutti_
     return error;
 }
 
+static cl_int clone_reached(cl_kernel clone, const struct tutti_arguments *from) {
+    unsigned declared = clone->argument_count, count = from->count - declared;
+    cl_mem *mem = count ? malloc(count * sizeof(cl_mem)) : NULL;
+    if (!mem)
+        return count ? CL_OUT_OF_HOST_MEMORY : CL_SUCCESS;
+    for (unsigned i = 0; i < count; i++)
+        mem[i] = from->argument[declared + i].mem;
+    cl_int error = tutti_kernel_set_reached(clone, mem, count);
+    free(mem);
+    return error;
+}
+
 cl_kernel tutti_kernel_clone(cl_kernel kernel, cl_int *error) {
     cl_kernel clone = tutti_kernel_create(kernel->program, kernel->name, error);
     if (!clone)
@@ -254,6 +309,8 @@ cl_kernel tutti_kernel_clone(cl_kernel kernel, cl_int *error) {
     pthread_mutex_lock(&kernel->lock);
     for (cl_uint i = 0; i < kernel->argument_count && *error == CL_SUCCESS; i++)
         *error = clone_argument(clone, i, &kernel->arguments->argument[i]);
+    if (*error == CL_SUCCESS)
+        *error = clone_reached(clone, kernel->arguments);
     pthread_mutex_unlock(&kernel->lock);
     if (*error != CL_SUCCESS) {
         tutti_object_release(clone);

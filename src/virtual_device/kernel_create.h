@@ -21,6 +21,15 @@ cl_kernel tutti_kernel_clone(cl_kernel kernel, cl_int *error);
  */
 cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, const void *value);
 
+/*
+ * The same for a pointer into shared virtual memory, whose allocation is `mem`; both may be NULL
+ * (clSetKernelArgSVMPointer). CL_INVALID_ARG_VALUE where the kernel declares no pointer.
+ */
+cl_int tutti_kernel_set_pointer(cl_kernel kernel, cl_uint index, cl_mem mem, void *pointer);
+
+/* The allocations that the kernel reaches besides its arguments, in place of any set before. */
+cl_int tutti_kernel_set_reached(cl_kernel kernel, const cl_mem *mem, unsigned count);
+
 /* The kernel's own arguments, none of them set; NULL when there is no memory. */
 struct tutti_arguments *tutti_kernel_arguments_new(unsigned count);
 void tutti_kernel_arguments_destroy(struct tutti_arguments *arguments);
