@@ -112,7 +112,7 @@ static void end_all(struct tutti_batch *batch) {
 static void finished(void *argument) {
     struct tutti_batch *batch = argument;
     tutti_idle_worked();
-    cl_int last = CL_COMPLETE;
+    cl_int last = batch->outcome;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         if (task->real) {
             take_result(task, batch->device);
@@ -140,12 +140,14 @@ static bool tell_starpu(const struct tutti_real_device *device, cl_event last) {
 }
 
 /*
- * The device's queue is in order, so that the end of the last command is the end of all. The first
- * is always measured, so that the model stays true; of others only what the program may ask for.
+ * The device's queue is in order, so that the end of the last command is the end of all. Others
+ * need an event for their times, if the model or the program may want them: asking for those takes
+ * the driver as long as a short kernel.
  */
-static bool wants_event(const struct tutti_batch *batch, const struct tutti_device_task *task) {
-    return batch->device->place.synchronous || task == batch->first || !task->next ||
-           task->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE;
+static bool wants_event(const struct tutti_batch *batch, struct tutti_device_task *task) {
+    return task->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE ||
+           (!task->next && !waits(batch, batch->device)) ||
+           (task->curious && task->curious(task, batch->device));
 }
 
 static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task, void *buffers[]) {
@@ -189,19 +191,15 @@ static void execute(void *buffers[], void *argument) {
         tutti_event_advance(task->command.event, CL_RUNNING);
     pthread_mutex_unlock(&batch->context->graph.lock);
     tutti_driver_lock(device);
-    cl_event last = NULL;
-    bool covered = true; /* `last` is the end of all */
+    cl_event last = NULL; /* the end of all */
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         enqueue(batch, task, buffers);
-        if (task->real && device->place.synchronous)
-            take_result(task, device);
-        if (task->real)
-            last = task->real;
-        if (task->real || task->result == CL_RUNNING)
-            covered = task->real != NULL;
+        last = task->real;
     }
-    if (!covered || (last && (waits(batch, device) || !tell_starpu(device, last))))
-        device->dispatch->clFinish(device->place.kernels);
+    /* The last one may have failed, and the others need no event. */
+    batch->outcome = CL_COMPLETE;
+    if (waits(batch, device) || !last || !tell_starpu(device, last))
+        batch->outcome = device->dispatch->clFinish(device->place.kernels);
     tutti_driver_unlock(device);
 }
 

@@ -32,7 +32,9 @@ struct tutti_device_task {
                       const cl_mem *mem, cl_event *event);
     /* Expected time on the device, in µs. */
     double (*expect)(struct tutti_device_task *task, struct tutti_real_device *device);
-    /* It took so long there, in µs; may be NULL. */
+    /* Would it help to know how long it takes there this time? May be NULL, as `learn`. */
+    bool (*curious)(struct tutti_device_task *task, struct tutti_real_device *device);
+    /* It took so long there, in µs. */
     void (*learn)(struct tutti_device_task *task, struct tutti_real_device *device, double time);
 
     struct tutti_device_task *next; /* in its batch */

@@ -163,6 +163,10 @@ static double expect(struct tutti_device_task *task, struct tutti_real_device *d
     return tutti_model_expect(((struct launch *)task)->model, device);
 }
 
+static bool curious(struct tutti_device_task *task, struct tutti_real_device *device) {
+    return tutti_model_is_curious(((struct launch *)task)->model, device);
+}
+
 static void learn(struct tutti_device_task *task, struct tutti_real_device *device, double time) {
     tutti_model_learn(((struct launch *)task)->model, device, time);
 }
@@ -225,6 +229,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     task->command.joins = true;
     task->enqueue = enqueue;
     task->expect = expect;
+    task->curious = curious;
     task->learn = learn;
     task->prints = kernel->prints;
     if (task->prints) { /* a byte that only native kernels share, for they may print too */

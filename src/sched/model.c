@@ -7,6 +7,8 @@
 #define BUCKETS 1024
 /* A new measurement weighs a quarter: a few runs follow a change, one odd run does not count. */
 #define WEIGHT 0.25
+#define FIRST_RUNS 8
+#define ONE_OF 16
 /* Guess for a work-item that nobody measured: about 100 cycles of one lane. */
 #define CYCLES_PER_ITEM 100.0
 #define LANES_GPU 64.0
@@ -17,6 +19,7 @@ struct tutti_model {
     struct tutti_model *next;
     struct tutti_model_key key;
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind_of; 0: not measured */
+    atomic_uint runs[TUTTI_MAX_DEVICES];
 };
 
 static struct {
@@ -78,6 +81,14 @@ double tutti_model_measured(const struct tutti_model *model) {
             least = time;
     }
     return least;
+}
+
+bool tutti_model_is_curious(struct tutti_model *model, const struct tutti_real_device *device) {
+    if (!model)
+        return false;
+    unsigned runs =
+        atomic_fetch_add_explicit(&model->runs[kind_of(device)], 1, memory_order_relaxed);
+    return runs < FIRST_RUNS || runs % ONE_OF == 0;
 }
 
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,

@@ -36,6 +36,12 @@ double tutti_model_expect(const struct tutti_model *model, const struct tutti_re
 /* The least time that was measured on a device, in µs; 0 when none was. */
 double tutti_model_measured(const struct tutti_model *model);
 
+/*
+ * Asked before each run: should this one be measured? The first ones on a device are, and then one
+ * of some, which follows a change.
+ */
+bool tutti_model_is_curious(struct tutti_model *model, const struct tutti_real_device *device);
+
 /* A run took `time` µs on the device. */
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
                        double time);
