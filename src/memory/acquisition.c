@@ -33,8 +33,11 @@ void tutti_acquisition_add(struct tutti_acquisition *acquisition, struct tutti_v
 
 static void one_granted(void *argument) {
     struct tutti_acquisition *acquisition = argument;
-    if (atomic_fetch_sub(&acquisition->remaining, 1) == 1)
-        acquisition->granted(acquisition);
+    if (atomic_fetch_sub(&acquisition->remaining, 1) != 1)
+        return;
+    for (unsigned i = 0; i < acquisition->count; i++)
+        tutti_view_take_over(items(acquisition)[i].view);
+    acquisition->granted(acquisition);
 }
 
 void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
@@ -52,6 +55,7 @@ void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
 void tutti_acquisition_release(struct tutti_acquisition *acquisition) {
     for (unsigned i = 0; i < acquisition->count; i++) {
         struct tutti_acquired *item = &items(acquisition)[i];
+        tutti_view_hand_over(item->view);
         starpu_data_release_on_node(item->view->handle, uses[item->use].node);
     }
 }

@@ -56,6 +56,7 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     struct tutti_real_device *device = tutti_runtime_device_of_node(node);
     if (!device)
         return -ENOMEM;
+    tutti_view_take_over(view);
     memset(&interface->storage, 0, sizeof(interface->storage));
     if (starpu_memory_allocate(node, view->size, 0) != 0)
         return -ENOMEM;
@@ -64,6 +65,7 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
                              device->shares_host ? packed_home(view) : NULL, &interface->storage);
     if (error == CL_SUCCESS) {
         atomic_store(&refusals[node], 0);
+        tutti_view_hand_over(view);
         return (starpu_ssize_t)view->size;
     }
     if (atomic_fetch_add(&refusals[node], 1) + 1 < REFUSALS) {
@@ -72,15 +74,18 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     }
     atomic_store(&refusals[node], 0);
     tutti_log(ERROR, "%s: no memory for %zu bytes (error %d)", device->name, view->size, error);
+    tutti_view_hand_over(view);
     return (starpu_ssize_t)view->size;
 }
 
 static void deallocate(void *data_interface, unsigned node) {
     struct tutti_interface *interface = data_interface;
-    const struct tutti_view *view = interface->view;
+    struct tutti_view *view = interface->view;
     struct tutti_real_device *device = tutti_runtime_device_of_node(node);
+    tutti_view_take_over(view);
     if (device)
         tutti_storage_release(device, &view->shape, view->size, &interface->storage);
+    tutti_view_hand_over(view);
     starpu_memory_deallocate(node, view->size);
 }
 
@@ -272,12 +277,15 @@ static int ram_to_opencl_async(void *source, unsigned source_node, void *target,
     if (!device)
         return 0;
     struct tutti_view *view = ((struct tutti_interface *)source)->view;
+    tutti_view_take_over(view);
     tutti_view_lock_home(view);
-    if (staged(device, &((struct tutti_interface *)target)->storage, view, true))
-        return 0;
-    tutti_driver_lock(device);
-    int result = upload(device, source, target, event);
-    tutti_driver_unlock(device);
+    int result = 0;
+    if (!staged(device, &((struct tutti_interface *)target)->storage, view, true)) {
+        tutti_driver_lock(device);
+        result = upload(device, source, target, event);
+        tutti_driver_unlock(device);
+    }
+    tutti_view_hand_over(view);
     return result;
 }
 
@@ -288,12 +296,15 @@ static int opencl_to_ram_async(void *source, unsigned source_node, void *target,
     if (!device)
         return 0;
     struct tutti_view *view = ((struct tutti_interface *)target)->view;
+    tutti_view_take_over(view);
     tutti_view_lock_home(view);
-    if (staged(device, &((struct tutti_interface *)source)->storage, view, false))
-        return 0;
-    tutti_driver_lock(device);
-    int result = download(device, source, target, event);
-    tutti_driver_unlock(device);
+    int result = 0;
+    if (!staged(device, &((struct tutti_interface *)source)->storage, view, false)) {
+        tutti_driver_lock(device);
+        result = download(device, source, target, event);
+        tutti_driver_unlock(device);
+    }
+    tutti_view_hand_over(view);
     return result;
 }
 

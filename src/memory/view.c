@@ -78,6 +78,7 @@ void tutti_view_destroy(struct tutti_view *view) {
     if (tutti_runtime_usable()) {
         tutti_runtime_busy();
         starpu_data_unregister_no_coherency(view->handle);
+        tutti_view_take_over(view);
         tutti_runtime_idle();
         if (!view->home_is_users && !view->pinned)
             tutti_block_free(view->home, view->size);

@@ -62,6 +62,8 @@ struct tutti_view {
     bool last_writes;
     unsigned open_users;
 
+    atomic_uint handed; /* see tutti_view_hand_over */
+
     pthread_mutex_t lock;        /* guards what follows */
     void *home;                  /* host memory; made at first use, and stays where it is */
     bool home_is_users;          /* CL_MEM_USE_HOST_PTR */
@@ -69,6 +71,19 @@ struct tutti_view {
     unsigned transfers;          /* of the program's memory as a whole */
     struct tutti_mapped *mapped;
 };
+
+/*
+ * StarPU alone orders those who use a view's content, by locks that no tool sees which is not told
+ * of them. So each user hands the view over before StarPU may give it to the next, who takes it
+ * over: the order holds by the language's own rules too.
+ */
+static inline void tutti_view_hand_over(struct tutti_view *view) {
+    atomic_fetch_add_explicit(&view->handed, 1, memory_order_release);
+}
+
+static inline void tutti_view_take_over(struct tutti_view *view) {
+    (void)atomic_load_explicit(&view->handed, memory_order_acquire);
+}
 
 /* A device's copy of a view. */
 struct tutti_copy {

@@ -22,8 +22,13 @@ static bool waits(const struct tutti_batch *batch, const struct tutti_real_devic
     return device->place.synchronous || (batch->brief && batch->expected <= WORTH_WAITING);
 }
 
+/* StarPU may call in another thread than the one that submitted: see tutti_view_hand_over. */
+static struct tutti_batch *batch_of(struct starpu_task *starpu_task) {
+    return __atomic_load_n(&starpu_task->cl_arg, __ATOMIC_ACQUIRE);
+}
+
 static int can_execute(unsigned workerid, struct starpu_task *starpu_task, unsigned nimpl) {
-    const struct tutti_batch *batch = starpu_task->cl_arg;
+    const struct tutti_batch *batch = batch_of(starpu_task);
     const struct tutti_real_device *device = tutti_runtime_device_of_worker((int)workerid);
     return device && (batch->devices & 1u << device->index) &&
            (nimpl == WAITS) == waits(batch, device);
@@ -32,7 +37,7 @@ static int can_execute(unsigned workerid, struct starpu_task *starpu_task, unsig
 static double cost(struct starpu_task *starpu_task, struct starpu_perfmodel_arch *arch,
                    unsigned nimpl) {
     (void)nimpl;
-    const struct tutti_batch *batch = starpu_task->cl_arg;
+    const struct tutti_batch *batch = batch_of(starpu_task);
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count; d++) {
         if (list->device[d]->place.devid != arch->devices[0].devid)
@@ -184,6 +189,8 @@ static void execute(void *buffers[], void *argument) {
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     tutti_idle_worked();
     batch->device = device;
+    for (unsigned i = 0; i < batch->count; i++)
+        tutti_view_take_over(batch->use[i].view);
     if (batch->length > 1)
         tutti_log(DEBUG, "%s: %u kernels as one task", device->name, batch->length);
     pthread_mutex_lock(&batch->context->graph.lock);
@@ -201,6 +208,8 @@ static void execute(void *buffers[], void *argument) {
     if (waits(batch, device) || !last || !tell_starpu(device, last))
         batch->outcome = device->dispatch->clFinish(device->place.kernels);
     tutti_driver_unlock(device);
+    for (unsigned i = 0; i < batch->count; i++)
+        tutti_view_hand_over(batch->use[i].view);
 }
 
 static struct starpu_perfmodel model = {
@@ -227,7 +236,6 @@ void tutti_device_task_submit(struct tutti_batch *batch) {
     unsigned count = batch->count + (prints ? 1 : 0);
     struct starpu_task *starpu_task = starpu_task_create();
     starpu_task->cl = &codelet;
-    starpu_task->cl_arg = batch;
     starpu_task->callback_func = finished;
     starpu_task->callback_arg = batch;
     starpu_task->nbuffers = (int)count;
@@ -250,6 +258,7 @@ void tutti_device_task_submit(struct tutti_batch *batch) {
         handles[batch->count] = batch->context->console;
         modes[batch->count] = STARPU_RW;
     }
+    __atomic_store_n(&starpu_task->cl_arg, batch, __ATOMIC_RELEASE);
     if (starpu_task_submit(starpu_task) != 0) {
         starpu_task_destroy(starpu_task);
         fail(batch, CL_OUT_OF_RESOURCES);
