@@ -69,6 +69,7 @@ libtutti_la_SOURCES += \
 	src/virtual_device/kernel.c src/virtual_device/kernel.h \
 	src/virtual_device/kernel_arguments.c src/virtual_device/kernel_create.h \
 	src/virtual_device/merged.c src/virtual_device/merged.h \
+	src/virtual_device/pocl.c src/virtual_device/pocl.h \
 	src/virtual_device/program.c src/virtual_device/program.h \
 	src/virtual_device/program_info.c \
 	src/virtual_device/prologue.c \

@@ -182,12 +182,51 @@ START_TEST(readers_of_one_buffer_everywhere) {
 }
 END_TEST
 
+/*
+ * PoCL 3.1 miscounts who uses its machine code when two devices execute one kernel at once, one of
+ * them with the widest index space so far.
+ */
+START_TEST(one_kernel_wider_and_wider) {
+    enum { LAUNCHES = 400, STEP = 32, LARGEST = LAUNCHES * STEP };
+    cl_program program = make_program(common_source);
+    cl_kernel slow = make_kernel(program, "slow");
+    cl_int *values = calloc(LARGEST, sizeof(cl_int)), rounds = 100;
+    cl_mem buffers[REAL];
+    size_t local = 4;
+
+    for (int i = 0; i < REAL; i++)
+        buffers[i] = make_buffer(CL_MEM_COPY_HOST_PTR, LARGEST * sizeof(cl_int), values);
+    ck_ok(clSetKernelArg(slow, 1, sizeof(rounds), &rounds));
+    for (int n = 0; n < LAUNCHES; n++) {
+        size_t global = STEP * ((size_t)n + 1);
+
+        ck_ok(clSetKernelArg(slow, 0, sizeof(cl_mem), &buffers[n % REAL]));
+        ck_ok(clEnqueueNDRangeKernel(queue, slow, 1, NULL, &global, n / 64 % 2 ? NULL : &local, 0,
+                                     NULL, NULL));
+    }
+    for (int i = 0; i < REAL; i++) {
+        uint32_t x = 0;
+
+        ck_ok(clEnqueueReadBuffer(queue, buffers[i], CL_TRUE, 0, LARGEST * sizeof(cl_int), values,
+                                  0, NULL, NULL));
+        for (int j = LARGEST - 1; j >= 0; j--) {
+            if (j % (STEP * REAL) == STEP * (i + 1) - 1) /* one launch more reached this far */
+                for (int r = 0; r < rounds; r++)
+                    x = x * 1664525u + 1013904223u;
+            ck_assert_int_eq(values[j], (cl_int)x);
+        }
+        ck_ok(clReleaseMemObject(buffers[i]));
+    }
+    free(values);
+    ck_ok(clReleaseKernel(slow));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        the_extension_function,
-        both_devices_work,
-        data_follow_the_commands,
-        readers_of_one_buffer_everywhere,
+        the_extension_function,           both_devices_work,          data_follow_the_commands,
+        readers_of_one_buffer_everywhere, one_kernel_wider_and_wider,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -6,6 +6,7 @@
 #include "memory/version.h"
 #include "sched/batch.h"
 #include "sched/model.h"
+#include "virtual_device/pocl.h"
 #include "virtual_device/program.h"
 #include "virtual_device/sampler.h"
 
@@ -144,6 +145,18 @@ static cl_int set_argument(const struct launch *launch, const struct tutti_real_
     return driver->clSetKernelArg(real, index, argument->size, argument->value);
 }
 
+static struct tutti_pocl_launch for_pocl(const struct launch *launch) {
+    const struct tutti_range *range = &launch->range;
+    struct tutti_pocl_launch result = {.kernel = launch->kernel->name};
+    for (cl_uint d = 0; d < 3; d++) {
+        bool used = d < range->dimensions;
+        result.global[d] = used ? range->global[d] : 1;
+        result.local[d] = !range->local_given ? 0 : used ? range->local[d] : 1;
+        result.offset |= used && range->offset[d] != 0;
+    }
+    return result;
+}
+
 static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,
                       const cl_mem *mem, cl_event *event) {
     struct launch *launch = (struct launch *)task;
@@ -154,9 +167,13 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
         if (error != CL_SUCCESS)
             return error;
     }
-    return device->dispatch->clEnqueueNDRangeKernel(
+    struct tutti_pocl_launch pocl = for_pocl(launch);
+    tutti_pocl_enter(device, &pocl);
+    cl_int error = device->dispatch->clEnqueueNDRangeKernel(
         device->place.kernels, real, range->dimensions, range->offset, range->global,
         range->local_given ? range->local : NULL, 0, NULL, event);
+    tutti_pocl_leave(device);
+    return error;
 }
 
 static double expect(struct tutti_device_task *task, struct tutti_real_device *device) {

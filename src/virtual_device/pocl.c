@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include "virtual_device/pocl.h"
+
+#include <pthread.h>
+#include <string.h>
+
+static struct {
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t left;
+    struct tutti_pocl_launch on[TUTTI_MAX_DEVICES]; /* `kernel` is NULL on an idle device */
+} running = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+
+static bool executes_in_the_call(const struct tutti_real_device *device) {
+    return device->place.synchronous && device->shares_host;
+}
+
+static size_t width(const struct tutti_pocl_launch *launch) {
+    return launch->global[0] > launch->global[1] ? launch->global[0] : launch->global[1];
+}
+
+static bool confused(const struct tutti_pocl_launch *a, const struct tutti_pocl_launch *b) {
+    if (!a->kernel || strcmp(a->kernel, b->kernel) != 0)
+        return false;
+    bool same_local = memcmp(a->local, b->local, sizeof(a->local)) == 0;
+    if (a->local[0] && b->local[0])
+        return same_local &&
+               (width(a) != width(b) || a->global[2] != b->global[2] || a->offset != b->offset);
+    /* What PoCL chooses depends on the index space. */
+    return !same_local || memcmp(a->global, b->global, sizeof(a->global)) != 0 ||
+           a->offset != b->offset;
+}
+
+static bool must_wait(const struct tutti_pocl_launch *launch) {
+    for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++)
+        if (confused(&running.on[d], launch))
+            return true;
+    return false;
+}
+
+void tutti_pocl_enter(const struct tutti_real_device *device,
+                      const struct tutti_pocl_launch *launch) {
+    if (!executes_in_the_call(device))
+        return;
+    pthread_mutex_lock(&running.lock);
+    while (must_wait(launch))
+        pthread_cond_wait(&running.left, &running.lock);
+    running.on[device->index] = *launch;
+    pthread_mutex_unlock(&running.lock);
+}
+
+void tutti_pocl_leave(const struct tutti_real_device *device) {
+    if (!executes_in_the_call(device))
+        return;
+    pthread_mutex_lock(&running.lock);
+    running.on[device->index].kernel = NULL;
+    pthread_cond_broadcast(&running.left);
+    pthread_mutex_unlock(&running.lock);
+}

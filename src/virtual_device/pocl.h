@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_POCL_H
+#define TUTTI_POCL_H
+
+#include "virtual_device/device.h"
+
+/*
+ * PoCL (3.1) keeps the machine code of a kernel in its process once for each work-group size, width
+ * of the index space and kind of offset, and counts the launches that use it. But it looks for what
+ * a launch gives back by the kernel and the work-group size only, and aborts the process when the
+ * first that it finds was not in use: so of two devices one must not execute a kernel while the
+ * other executes it with another width.
+ */
+struct tutti_pocl_launch {
+    const char *kernel;
+    size_t global[3]; /* 1 past the dimensions */
+    size_t local[3];  /* 0: left to PoCL */
+    bool offset;      /* other than zero */
+};
+
+/*
+ * Around the enqueue of a kernel on a device of PoCL that executes it in the call ("basic"): waits
+ * until no other device executes it in a way that PoCL would confuse. Nothing for other devices.
+ */
+void tutti_pocl_enter(const struct tutti_real_device *device,
+                      const struct tutti_pocl_launch *launch);
+void tutti_pocl_leave(const struct tutti_real_device *device);
+
+#endif
