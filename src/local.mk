@@ -51,6 +51,7 @@ libtutti_la_SOURCES += \
 	src/sched/hold.c src/sched/hold.h \
 	src/sched/launch.c src/sched/launch.h \
 	src/sched/model.c src/sched/model.h \
+	src/sched/model_store.c src/sched/model_store.h \
 	src/sched/pool.c src/sched/pool.h \
 	src/sched/queue.c src/sched/queue.h \
 	src/sched/runtime.c src/sched/runtime.h \

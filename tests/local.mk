@@ -32,6 +32,7 @@ TUTTI_TESTS = \
 	tests/test_strict \
 	tests/test_batch \
 	tests/test_dataflow \
+	tests/test_models \
 	tests/test_rename \
 	tests/test_door
 # Those programs again, on other devices; TAP of all of them as one.
@@ -173,6 +174,10 @@ tests_test_batch_LDADD = $(TEST_LIBS)
 tests_test_dataflow_SOURCES = tests/test_dataflow.c
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_dataflow_LDADD = $(TEST_LIBS)
+
+tests_test_models_SOURCES = tests/test_models.c
+tests_test_models_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_models_LDADD = $(TEST_LIBS)
 
 tests_test_rename_SOURCES = tests/test_rename.c
 tests_test_rename_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sched/model.h"
+#include "sched/model_store.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -9,6 +9,7 @@
 #define WEIGHT 0.25
 #define FIRST_RUNS 8
 #define ONE_OF 16
+#define STORED_RUNS_AGAIN 2 /* one that was kept on disk is measured so often at first */
 /* Guess for a work-item that nobody measured: about 100 cycles of one lane. */
 #define CYCLES_PER_ITEM 100.0
 #define LANES_GPU 64.0
@@ -20,26 +21,86 @@ struct tutti_model {
     struct tutti_model_key key;
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind_of; 0: not measured */
     atomic_uint runs[TUTTI_MAX_DEVICES];
+    atomic_bool learnt[TUTTI_MAX_DEVICES]; /* in this process */
 };
 
 static struct {
     pthread_mutex_t lock; /* guards the buckets; models are never removed */
     struct tutti_model *bucket[BUCKETS];
+    bool read; /* the stored ones */
 } models = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-struct tutti_model *tutti_model_find(const struct tutti_model_key *key) {
-    struct tutti_model **first = &models.bucket[(key->code ^ key->sizes) % BUCKETS];
-    pthread_mutex_lock(&models.lock);
-    struct tutti_model *model = *first;
-    while (model && (model->key.code != key->code || model->key.sizes != key->sizes))
-        model = model->next;
-    if (!model && (model = calloc(1, sizeof(*model)))) {
-        model->key = *key;
-        model->next = *first;
-        *first = model;
+/* The model of the key, if there is one, else where it belongs. With the lock held. */
+static struct tutti_model **place_of(const struct tutti_model_key *key) {
+    struct tutti_model **place = &models.bucket[(key->code ^ key->sizes) % BUCKETS];
+    while (*place && ((*place)->key.code != key->code || (*place)->key.sizes != key->sizes))
+        place = &(*place)->next;
+    return place;
+}
+
+static struct tutti_model *find_or_make(const struct tutti_model_key *key) {
+    struct tutti_model **place = place_of(key);
+    if (!*place && (*place = calloc(1, sizeof(**place))))
+        (*place)->key = *key;
+    return *place;
+}
+
+/* The first device of that kind, which stands for all; the number of devices when there is none. */
+static unsigned kind_with(uint64_t identity) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned d = 0;
+    while (d < list->count && list->device[d]->identity != identity)
+        d++;
+    return d;
+}
+
+static void take_stored(const struct tutti_model_entry *entry, void *unused) {
+    (void)unused;
+    unsigned kind = kind_with(entry->identity);
+    struct tutti_model *model = kind < tutti_devices()->count ? find_or_make(&entry->key) : NULL;
+    if (model) {
+        model->time[kind] = entry->time;
+        model->runs[kind] = FIRST_RUNS - STORED_RUNS_AGAIN;
     }
+}
+
+struct tutti_model *tutti_model_find(const struct tutti_model_key *key) {
+    pthread_mutex_lock(&models.lock);
+    if (!models.read) {
+        models.read = true;
+        tutti_model_store_read(take_stored, NULL);
+    }
+    struct tutti_model *model = find_or_make(key);
     pthread_mutex_unlock(&models.lock);
     return model;
+}
+
+static bool learnt_here(const struct tutti_model_entry *entry) {
+    unsigned kind = kind_with(entry->identity);
+    const struct tutti_model *model = *place_of(&entry->key);
+    return model && kind < tutti_devices()->count && model->learnt[kind];
+}
+
+void tutti_model_keep(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    struct tutti_model_entry *entries = NULL;
+    size_t count = 0, room = 0;
+    pthread_mutex_lock(&models.lock);
+    for (unsigned b = 0; b < BUCKETS; b++)
+        for (struct tutti_model *model = models.bucket[b]; model; model = model->next)
+            for (unsigned d = 0; d < list->count; d++)
+                room += model->learnt[d];
+    if (room)
+        entries = malloc(room * sizeof(*entries));
+    for (unsigned b = 0; b < BUCKETS && entries; b++)
+        for (struct tutti_model *model = models.bucket[b]; model; model = model->next)
+            for (unsigned d = 0; d < list->count; d++)
+                if (model->learnt[d] && count < room)
+                    entries[count++] = (struct tutti_model_entry){
+                        model->key, list->device[d]->identity, model->time[d]};
+    tutti_model_store_add(entries, count, learnt_here);
+    pthread_mutex_unlock(&models.lock);
+    free(entries);
 }
 
 /* Work-item cycles per µs that the device could do. */
@@ -49,13 +110,9 @@ static double rate(const struct tutti_real_device *device) {
     return units * clock * (device->type & CL_DEVICE_TYPE_GPU ? LANES_GPU : LANES_CPU);
 }
 
-/* Devices of one kind share what is learnt: the first of them stands for all. */
+/* Devices of one kind share what is learnt. */
 static unsigned kind_of(const struct tutti_real_device *device) {
-    const struct tutti_device_list *list = tutti_devices();
-    unsigned d = 0;
-    while (d < device->index && list->device[d]->identity != device->identity)
-        d++;
-    return d;
+    return kind_with(device->identity);
 }
 
 double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device) {
@@ -97,10 +154,12 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
         return;
     if (time <= 0)
         time = LEAST_MICROSECONDS / 10; /* 0 means "not measured" */
-    _Atomic double *learnt = &model->time[kind_of(device)];
+    unsigned kind = kind_of(device);
+    _Atomic double *learnt = &model->time[kind];
     double before = atomic_load_explicit(learnt, memory_order_relaxed), after;
     do {
         after = before > 0 ? before + WEIGHT * (time - before) : time;
     } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,
                                                     memory_order_relaxed));
+    atomic_store_explicit(&model->learnt[kind], true, memory_order_relaxed);
 }

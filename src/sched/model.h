@@ -6,7 +6,7 @@
 
 /*
  * How long a kernel takes on each real device, learnt from the devices' own timestamps. One model
- * for each kernel, index space and sizes of memory.
+ * for each kernel, index space and sizes of memory. Kept on disk from one process to the next.
  */
 struct tutti_model_key {
     uint64_t code;  /* identity of the kernel's code */
@@ -45,5 +45,8 @@ bool tutti_model_is_curious(struct tutti_model *model, const struct tutti_real_d
 /* A run took `time` µs on the device. */
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
                        double time);
+
+/* Keeps what was learnt for the next process (model_store.h). At exit. */
+void tutti_model_keep(void);
 
 #endif

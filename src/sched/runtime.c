@@ -6,6 +6,7 @@
 #include "memory/pinned.h"
 #include "sched/environment.h"
 #include "sched/idle.h"
+#include "sched/model.h"
 #include "virtual_device/build.h"
 
 #include <CL/cl_ext.h>
@@ -176,6 +177,7 @@ static void at_exit(void) {
         pause_state.paused = true;
     }
     pthread_mutex_unlock(&pause_state.lock);
+    tutti_model_keep();
 }
 
 /*
