@@ -56,7 +56,10 @@ libtutti_la_SOURCES += \
 	src/sched/queue.c src/sched/queue.h \
 	src/sched/runtime.c src/sched/runtime.h \
 	src/sched/statistics.c src/sched/statistics.h \
+	src/sched/transfer.c src/sched/transfer.h \
 	src/sched/transfer_command.c src/sched/transfer_command.h \
+	src/sched/transfer_many.c \
+	src/sched/transfer_map.c \
 	src/virtual_device/argument_info.c src/virtual_device/argument_info.h \
 	src/virtual_device/binary.c src/virtual_device/binary.h \
 	src/virtual_device/build.c src/virtual_device/build.h \

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/transfer.h"
+
+#include "memory/coherence.h"
+#include "memory/version.h"
+#include "sched/runtime.h"
+
+#include <stdlib.h>
+
+/* The memory objects have one command less before them. */
+static void leave_ahead(struct tutti_transfer *transfer) {
+    if (transfer->dispatched)
+        return;
+    transfer->dispatched = true;
+    for (cl_uint i = 0; i < transfer->mem_count; i++)
+        atomic_fetch_sub(&transfer->mems[i]->ahead, 1);
+    for (int i = 0; i < 2; i++)
+        if (transfer->mem[i])
+            atomic_fetch_sub(&transfer->mem[i]->ahead, 1);
+}
+
+static cl_mem take_mem(cl_mem mem) {
+    if (mem)
+        atomic_fetch_add(&mem->ahead, 1);
+    return tutti_object_retain(mem);
+}
+
+void tutti_transfer_destroy(struct tutti_command *command) {
+    struct tutti_transfer *transfer = (struct tutti_transfer *)command;
+    leave_ahead(transfer);
+    for (cl_uint i = 0; i < transfer->mem_count; i++) {
+        tutti_version_give_back(transfer->views[i]);
+        tutti_object_release(transfer->mems[i]);
+    }
+    tutti_version_give_back(transfer->view[0]);
+    tutti_version_give_back(transfer->view[1]);
+    tutti_object_release(transfer->mem[0]);
+    tutti_object_release(transfer->mem[1]);
+    free(transfer->mems);
+    free(transfer->views);
+    free(transfer->acquisition.more);
+    free(transfer);
+}
+
+static void run(struct tutti_job *job) {
+    struct tutti_transfer *transfer =
+        (void *)((char *)job - offsetof(struct tutti_transfer, command) -
+                 offsetof(struct tutti_command, job));
+    tutti_command_running(&transfer->command);
+    transfer->command.event->started = tutti_runtime_now();
+    cl_int error = transfer->execute(transfer);
+    transfer->command.event->ended = tutti_runtime_now();
+    tutti_acquisition_release(&transfer->acquisition);
+    tutti_command_done(&transfer->command, error == CL_SUCCESS ? CL_COMPLETE : error);
+}
+
+static void granted(struct tutti_acquisition *acquisition) {
+    struct tutti_transfer *transfer =
+        (void *)((char *)acquisition - offsetof(struct tutti_transfer, acquisition));
+    tutti_command_run_on_host(&transfer->command);
+}
+
+static void start(struct tutti_command *command) {
+    struct tutti_transfer *transfer = (struct tutti_transfer *)command;
+    leave_ahead(transfer);
+    if (transfer->prepare && !transfer->prepare(transfer)) {
+        tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
+        return;
+    }
+    tutti_acquisition_take(&transfer->acquisition);
+}
+
+static bool use(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use) {
+    const struct tutti_transfer *transfer = (const struct tutti_transfer *)command;
+    unsigned own = (transfer->mem[0] != NULL) + (transfer->mem[1] != NULL);
+    if (i >= own + transfer->mem_count)
+        return false;
+    use->resource = tutti_mem_resource(i < own ? transfer->mem[i] : transfer->mems[i - own]);
+    use->writes = transfer->writes || (i == 1 && transfer->mem[1]);
+    return true;
+}
+
+struct tutti_transfer *tutti_transfer_create(cl_int (*execute)(struct tutti_transfer *),
+                                             bool (*prepare)(struct tutti_transfer *), cl_mem first,
+                                             cl_mem second) {
+    struct tutti_transfer *transfer = calloc(1, sizeof(*transfer));
+    if (!transfer)
+        return NULL;
+    transfer->command.start = start;
+    transfer->command.destroy = tutti_transfer_destroy;
+    transfer->command.use = use;
+    transfer->command.job.run = run;
+    transfer->acquisition.granted = granted;
+    transfer->execute = execute;
+    transfer->prepare = prepare;
+    transfer->mem[0] = take_mem(first);
+    transfer->mem[1] = take_mem(second);
+    return transfer;
+}
+
+void tutti_transfer_note_host(struct tutti_transfer *transfer, const void *base, bool written) {
+    transfer->command.host = (const char *)base + tutti_transfer_first(transfer, 1);
+    transfer->command.host_size =
+        tutti_transfer_end(transfer, 1) - tutti_transfer_first(transfer, 1);
+    transfer->command.host_written = written;
+}
+
+struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer) {
+    return transfer->view[0] = tutti_version_take(transfer->mem[0], false);
+}
+
+bool tutti_transfer_prepare_read(struct tutti_transfer *transfer) {
+    struct tutti_view *view = tutti_transfer_take(transfer);
+    tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
+    return tutti_coherence_read(view, tutti_transfer_first(transfer, 0),
+                                tutti_transfer_end(transfer, 0));
+}
+
+bool tutti_transfer_add_mems(struct tutti_transfer *transfer, cl_uint count, const cl_mem *mems) {
+    if (count == 0)
+        return true;
+    transfer->mems = calloc(count, sizeof(*transfer->mems));
+    transfer->views = calloc(count, sizeof(*transfer->views));
+    if (count > 2)
+        transfer->acquisition.more = calloc(count, sizeof(*transfer->acquisition.more));
+    if (!transfer->mems || !transfer->views || (count > 2 && !transfer->acquisition.more))
+        return false;
+    for (cl_uint i = 0; i < count; i++)
+        transfer->mems[i] = take_mem(mems[i]);
+    transfer->mem_count = count;
+    return true;
+}

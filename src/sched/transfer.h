@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_TRANSFER_H
+#define TUTTI_TRANSFER_H
+
+#include "memory/acquisition.h"
+#include "sched/transfer_command.h"
+
+/*
+ * What the kinds of transfer commands share: each acquires the storage of its memory objects in
+ * dispatch order, works on it in a host thread, and lets go of it.
+ */
+#define TUTTI_LARGEST_PATTERN 128 /* double16 */
+
+struct tutti_transfer {
+    struct tutti_command command;
+    struct tutti_acquisition acquisition;
+    bool (*prepare)(
+        struct tutti_transfer *transfer); /* coherence, in dispatch order; may be NULL */
+    cl_int (*execute)(struct tutti_transfer *transfer);
+
+    cl_mem mem[2];               /* retained; [1]: the target of a copy */
+    bool writes;                 /* its memory objects; of a copy the target is always written */
+    struct tutti_view *view[2];  /* their storage, from the dispatch on */
+    struct tutti_place place[2]; /* in mem[0]; in the host's memory or in mem[1] */
+    struct tutti_region region;
+    union {
+        void *target;
+        const void *source;
+        struct {
+            char bytes[TUTTI_LARGEST_PATTERN];
+            size_t size;
+        } pattern;
+        struct {
+            char *pointer;
+            cl_map_flags flags;
+        } map;
+        bool to_host;
+        struct {
+            void(CL_CALLBACK *function)(void *);
+            void *arguments;
+            cl_uint count;
+            size_t *places; /* offsets in `arguments` */
+        } native;
+    };
+    cl_mem *mems; /* of migrate and native kernels; retained */
+    struct tutti_view **views;
+    cl_uint mem_count;
+    bool dispatched;
+};
+
+/*
+ * A command on one or two memory objects (NULL: none), which it retains; NULL when out of memory.
+ */
+struct tutti_transfer *tutti_transfer_create(cl_int (*execute)(struct tutti_transfer *),
+                                             bool (*prepare)(struct tutti_transfer *), cl_mem first,
+                                             cl_mem second);
+/* Adds `count` memory objects; false when out of memory. */
+bool tutti_transfer_add_mems(struct tutti_transfer *transfer, cl_uint count, const cl_mem *mems);
+void tutti_transfer_destroy(struct tutti_command *command);
+
+/* The bytes between the first and the last one touched, in mem[i] and in the host's memory. */
+static inline size_t tutti_transfer_first(const struct tutti_transfer *transfer, int i) {
+    return tutti_place_first(&transfer->place[i]);
+}
+
+static inline size_t tutti_transfer_end(const struct tutti_transfer *transfer, int i) {
+    return tutti_place_end(&transfer->place[i], &transfer->region);
+}
+
+/* The command uses the program's memory at place[1] from `base` on. */
+void tutti_transfer_note_host(struct tutti_transfer *transfer, const void *base, bool written);
+
+/* The storage of mem[0], taken for the command. By the dispatching thread. */
+struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
+
+/* `prepare` of what reads the place of mem[0]: takes its storage, which is brought up to date. */
+bool tutti_transfer_prepare_read(struct tutti_transfer *transfer);
+
+#endif

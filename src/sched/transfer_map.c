@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+/* Map and unmap. */
+#include "memory/access.h"
+#include "memory/coherence.h"
+#include "memory/version.h"
+#include "sched/transfer.h"
+
+static bool map_writes(cl_map_flags flags) {
+    return (flags & (CL_MAP_WRITE | CL_MAP_WRITE_INVALIDATE_REGION)) != 0;
+}
+
+/* Home memory of a sub-buffer over the program's memory is not what is mapped. */
+static bool mapped_elsewhere(cl_mem mem) { return mem->host_ptr && mem->parent; }
+
+/* What fetches to home memory must spare: the buffer's home memory, if that is what is mapped. */
+static struct tutti_view *mapped_view(const struct tutti_transfer *transfer,
+                                      struct tutti_place *place) {
+    struct tutti_view *view = transfer->view[0];
+    *place = transfer->place[0];
+    if (!mapped_elsewhere(transfer->mem[0]))
+        return view;
+    place->origin[0] += view->origin;
+    return view->root;
+}
+
+static cl_int execute_map(struct tutti_transfer *transfer) {
+    cl_mem mem = transfer->mem[0];
+    cl_int error = CL_SUCCESS;
+    if (transfer->map.flags & CL_MAP_WRITE_INVALIDATE_REGION)
+        ; /* the program writes all of it */
+    else if (mapped_elsewhere(mem))
+        error = tutti_access_read(transfer->view[0], &transfer->place[0], transfer->map.pointer,
+                                  &transfer->place[1], &transfer->region);
+    else
+        error = tutti_access_pull(transfer->view[0], &transfer->place[0], &transfer->region);
+    if (error == CL_SUCCESS && map_writes(transfer->map.flags)) {
+        struct tutti_place place;
+        struct tutti_view *view = mapped_view(transfer, &place);
+        if (!tutti_view_add_mapped(view, &place, &transfer->region))
+            error = CL_OUT_OF_HOST_MEMORY;
+    }
+    return error;
+}
+
+static void note_map(struct tutti_transfer *transfer, const struct tutti_map *map, bool written) {
+    static const struct tutti_place start;
+    const struct tutti_view *view = transfer->mem[0]->view; /* it is pinned */
+    transfer->writes = map_writes(map->flags);
+    transfer->place[0] = map->place;
+    transfer->place[1] = tutti_view_at_home(view, &start); /* of the pointer */
+    transfer->region = map->region;
+    transfer->map.pointer = map->pointer;
+    transfer->map.flags = map->flags;
+    tutti_transfer_note_host(transfer, map->pointer, written);
+}
+
+struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map) {
+    struct tutti_transfer *transfer =
+        tutti_transfer_create(execute_map, tutti_transfer_prepare_read, mem, NULL);
+    if (!transfer)
+        return NULL;
+    note_map(transfer, map, true);
+    return &transfer->command;
+}
+
+static bool prepare_unmap(struct tutti_transfer *transfer) {
+    struct tutti_view *view = tutti_transfer_take(transfer);
+    if (!map_writes(transfer->map.flags)) {
+        tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
+        return true;
+    }
+    if (!tutti_coherence_write(view, tutti_transfer_first(transfer, 0),
+                               tutti_transfer_end(transfer, 0), true))
+        return false;
+    view->defined = true;
+    tutti_acquisition_add(&transfer->acquisition, view, TUTTI_WRITES);
+    return true;
+}
+
+static cl_int execute_unmap(struct tutti_transfer *transfer) {
+    cl_mem mem = transfer->mem[0];
+    if (!map_writes(transfer->map.flags))
+        return CL_SUCCESS;
+    cl_int error =
+        mapped_elsewhere(mem)
+            ? tutti_access_write(transfer->view[0], &transfer->place[0], transfer->map.pointer,
+                                 &transfer->place[1], &transfer->region)
+            : tutti_access_push(transfer->view[0], &transfer->place[0], &transfer->region);
+    struct tutti_place place;
+    struct tutti_view *view = mapped_view(transfer, &place);
+    tutti_view_remove_mapped(view, &place, &transfer->region);
+    return error;
+}
+
+static void destroy_unmap(struct tutti_command *command) {
+    tutti_version_unpin(((struct tutti_transfer *)command)->mem[0]);
+    tutti_transfer_destroy(command);
+}
+
+struct tutti_command *tutti_transfer_unmap(cl_mem mem, const struct tutti_map *map) {
+    struct tutti_transfer *transfer =
+        tutti_transfer_create(execute_unmap, prepare_unmap, mem, NULL);
+    if (!transfer)
+        return NULL;
+    transfer->command.destroy = destroy_unmap;
+    note_map(transfer, map, false);
+    return &transfer->command;
+}
