@@ -3,6 +3,7 @@
  * What the loader finds: the three exported symbols (cl_khr_icd, OpenCL extension specification).
  * The platform is returned without any other work: the loader holds its locks here.
  */
+#include "api/traffic.h"
 #include "entry_points.h"
 #include "sched/statistics.h"
 #include "virtual_device/device.h"
@@ -35,6 +36,7 @@ static void *find(const char *name) {
         {"clCreateProgramWithILKHR", (void *)tutti_clCreateProgramWithIL},
         {"clGetKernelSubGroupInfoKHR", (void *)tutti_clGetKernelSubGroupInfoKHR},
         {"clGetDeviceTaskCountsTUTTI", (void *)tutti_clGetDeviceTaskCountsTUTTI},
+        {"clGetMemObjectTrafficTUTTI", (void *)tutti_clGetMemObjectTrafficTUTTI},
     };
     for (size_t i = 0; name && i < sizeof(functions) / sizeof(functions[0]); i++)
         if (strcmp(name, functions[i].name) == 0)

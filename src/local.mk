@@ -22,6 +22,7 @@ libtutti_la_SOURCES += \
 	src/api/queue.c \
 	src/api/sampler.c \
 	src/api/svm.c \
+	src/api/traffic.c src/api/traffic.h \
 	src/api/unsupported.c \
 	src/memory/access.c src/memory/access.h \
 	src/memory/acquisition.c src/memory/acquisition.h \
@@ -29,20 +30,22 @@ libtutti_la_SOURCES += \
 	src/memory/coherence.c src/memory/coherence.h \
 	src/memory/color.c src/memory/color.h \
 	src/memory/device_copy.c src/memory/device_copy.h \
+	src/memory/history.c src/memory/history.h \
 	src/memory/image.c src/memory/image.h \
 	src/memory/interface.c \
 	src/memory/mem.c src/memory/mem.h \
 	src/memory/pinned.c src/memory/pinned.h \
 	src/memory/region.c src/memory/region.h \
+	src/memory/room.c src/memory/room.h \
 	src/memory/staging.c src/memory/staging.h \
 	src/memory/storage.c src/memory/storage.h \
 	src/memory/svm.c src/memory/svm.h \
-	src/memory/traffic.c src/memory/traffic.h \
 	src/memory/transfer_path.c src/memory/transfer_path.h \
 	src/memory/version.c src/memory/version.h \
 	src/memory/view.c src/memory/view.h \
 	src/sched/batch.c src/sched/batch.h \
 	src/sched/command.c src/sched/command.h \
+	src/sched/copy_task.c src/sched/copy_task.h \
 	src/sched/device_task.c src/sched/device_task.h \
 	src/sched/idle.c src/sched/idle.h \
 	src/sched/environment.c src/sched/environment.h \

@@ -34,6 +34,8 @@ TUTTI_TESTS = \
 	tests/test_dataflow \
 	tests/test_models \
 	tests/test_rename \
+	tests/test_traffic \
+	tests/test_memory \
 	tests/test_door
 # Those programs again, on other devices; TAP of all of them as one.
 VARIANT_TESTS = \
@@ -182,6 +184,14 @@ tests_test_models_LDADD = $(TEST_LIBS)
 tests_test_rename_SOURCES = tests/test_rename.c
 tests_test_rename_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_rename_LDADD = $(TEST_LIBS)
+
+tests_test_traffic_SOURCES = tests/test_traffic.c tests/traffic.h
+tests_test_traffic_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_traffic_LDADD = $(TEST_LIBS)
+
+tests_test_memory_SOURCES = tests/test_memory.c tests/traffic.h
+tests_test_memory_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_memory_LDADD = $(TEST_LIBS)
 
 tests_test_door_SOURCES = tests/test_door.c
 tests_test_door_CPPFLAGS = $(TEST_CPPFLAGS)

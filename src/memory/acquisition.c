@@ -22,13 +22,19 @@ void tutti_acquisition_add(struct tutti_acquisition *acquisition, struct tutti_v
     for (unsigned i = 0; i < acquisition->count; i++) {
         if (item[i].view != view)
             continue;
-        if (item[i].use != use) /* one of them reads, one writes, or both are in home memory */
+        if (item[i].use != use) { /* one of them reads, one writes, or both are in home memory */
             item[i].use = use >= TUTTI_HOME_READS ? TUTTI_HOME_WRITES : TUTTI_WRITES;
+            item[i].node = uses[item[i].use].node;
+        }
         return;
     }
-    item[acquisition->count].view = view;
-    item[acquisition->count].use = use;
-    acquisition->count++;
+    item[acquisition->count++] = (struct tutti_acquired){view, use, uses[use].node};
+}
+
+void tutti_acquisition_add_on(struct tutti_acquisition *acquisition, struct tutti_view *view,
+                              const struct tutti_real_device *device) {
+    acquisition->item[acquisition->count++] =
+        (struct tutti_acquired){view, TUTTI_OVERWRITES, (int)device->place.node};
 }
 
 static void one_granted(void *argument) {
@@ -46,8 +52,8 @@ void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
     atomic_store(&acquisition->remaining, count + 1);
     for (unsigned i = 0; i < count; i++) {
         struct tutti_acquired *item = &items(acquisition)[i];
-        starpu_data_acquire_on_node_cb(item->view->handle, uses[item->use].node,
-                                       uses[item->use].mode, one_granted, acquisition);
+        starpu_data_acquire_on_node_cb(item->view->handle, item->node, uses[item->use].mode,
+                                       one_granted, acquisition);
     }
     one_granted(acquisition);
 }
@@ -56,6 +62,6 @@ void tutti_acquisition_release(struct tutti_acquisition *acquisition) {
     for (unsigned i = 0; i < acquisition->count; i++) {
         struct tutti_acquired *item = &items(acquisition)[i];
         tutti_view_hand_over(item->view);
-        starpu_data_release_on_node(item->view->handle, uses[item->use].node);
+        starpu_data_release_on_node(item->view->handle, item->node);
     }
 }

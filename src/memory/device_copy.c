@@ -4,7 +4,6 @@
 #include "memory/image.h"
 #include "memory/pinned.h"
 #include "memory/staging.h"
-#include "memory/traffic.h"
 #include "memory/transfer_path.h"
 #include "virtual_device/driver.h"
 
@@ -171,7 +170,7 @@ cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *c
                    ? tutti_copy_read(view, copy, &last_from, target, &last_to, &last)
                    : error;
     }
-    tutti_traffic_count(copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
+    tutti_history_move(view->history, copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, from);
         tutti_staging_copy(target, to, copy->bytes, &packed, region);
@@ -196,7 +195,7 @@ cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *
                    ? tutti_copy_write(view, copy, &last_to, source, &last_from, &last)
                    : error;
     }
-    tutti_traffic_count(copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
+    tutti_history_move(view->history, copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, to);
         tutti_staging_copy(copy->bytes, &packed, source, from, region);

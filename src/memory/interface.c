@@ -9,7 +9,7 @@
 #include "log.h"
 #include "memory/device_copy.h"
 #include "memory/image.h"
-#include "memory/traffic.h"
+#include "memory/room.h"
 #include "memory/transfer_path.h"
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
@@ -17,13 +17,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-/*
- * When a driver refuses memory that StarPU believes is there, StarPU frees what it can and asks
- * again, for ever. After as many refusals in a row the command is failed instead.
- */
-#define REFUSALS 16
-static atomic_uint refusals[STARPU_MAXNODES];
 
 /* All of a view, and where it lies in packed memory and in home memory. */
 static struct tutti_region whole(const struct tutti_view *view, struct tutti_place *packed,
@@ -58,21 +51,20 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
         return -ENOMEM;
     tutti_view_take_over(view);
     memset(&interface->storage, 0, sizeof(interface->storage));
-    if (starpu_memory_allocate(node, view->size, 0) != 0)
+    if (!tutti_room_take(device, view->size))
         return -ENOMEM;
     cl_int error =
         tutti_storage_create(device, &view->shape, view->size,
-                             device->shares_host ? packed_home(view) : NULL, &interface->storage);
+                             device->at_home ? packed_home(view) : NULL, &interface->storage);
     if (error == CL_SUCCESS) {
-        atomic_store(&refusals[node], 0);
+        tutti_room_filled(device);
         tutti_view_hand_over(view);
         return (starpu_ssize_t)view->size;
     }
-    if (atomic_fetch_add(&refusals[node], 1) + 1 < REFUSALS) {
-        starpu_memory_deallocate(node, view->size);
+    if (!tutti_room_refused(device)) {
+        starpu_memory_deallocate(node, view->size); /* it was never there */
         return -ENOMEM;
     }
-    atomic_store(&refusals[node], 0);
     tutti_log(ERROR, "%s: no memory for %zu bytes (error %d)", device->name, view->size, error);
     tutti_view_hand_over(view);
     return (starpu_ssize_t)view->size;
@@ -82,11 +74,14 @@ static void deallocate(void *data_interface, unsigned node) {
     struct tutti_interface *interface = data_interface;
     struct tutti_view *view = interface->view;
     struct tutti_real_device *device = tutti_runtime_device_of_node(node);
+    if (!device)
+        return;
     tutti_view_take_over(view);
-    if (device)
-        tutti_storage_release(device, &view->shape, view->size, &interface->storage);
+    if (!view->leaving && interface->storage.mem && !interface->storage.at_home)
+        tutti_history_evict(view->history, device);
+    tutti_storage_release(device, &view->shape, view->size, &interface->storage);
     tutti_view_hand_over(view);
-    starpu_memory_deallocate(node, view->size);
+    tutti_room_give_back(device, view->size);
 }
 
 /*
@@ -116,7 +111,7 @@ static int upload(struct tutti_real_device *device, void *source, void *target, 
     const struct tutti_storage *storage = &to->storage;
     if (!storage->mem || !home || storage->at_home)
         return 0;
-    tutti_traffic_count(device, TUTTI_UPLOAD, from->view->size);
+    tutti_history_move(from->view->history, device, TUTTI_UPLOAD, from->view->size);
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(from->view, &packed, &at_home);
     if (storage->bytes) {
@@ -220,7 +215,7 @@ static int download(struct tutti_real_device *device, void *source, void *target
     const struct tutti_storage *storage = &from->storage;
     if (!storage->mem || !home || storage->at_home)
         return 0;
-    tutti_traffic_count(device, TUTTI_DOWNLOAD, from->view->size);
+    tutti_history_move(to->view->history, device, TUTTI_DOWNLOAD, to->view->size);
     pthread_mutex_lock(&to->view->lock);
     bool mapped = to->view->mapped != NULL;
     pthread_mutex_unlock(&to->view->lock);
@@ -326,10 +321,15 @@ static uint32_t footprint(starpu_data_handle_t handle) {
     return starpu_hash_crc32c_be_n(&size, sizeof(size), 0);
 }
 
+/*
+ * StarPU asks this to give one view's memory on a full device to another view, and would copy the
+ * interface with it: whose view it is, and maybe home memory. tutti_storage_release keeps memory
+ * for reuse as well.
+ */
 static int compare(void *a, void *b) {
-    const struct tutti_view *x = ((struct tutti_interface *)a)->view;
-    const struct tutti_view *y = ((struct tutti_interface *)b)->view;
-    return x->size == y->size && tutti_shape_equal(&x->shape, &y->shape);
+    (void)a;
+    (void)b;
+    return 0;
 }
 
 static void display(starpu_data_handle_t handle, FILE *file) {

@@ -109,7 +109,7 @@ cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t si
     mem->properties = properties;
     mem->property_bytes = property_bytes;
     mem->host_ptr = flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
-    if (!tutti_view_init(mem->view, size, mem->host_ptr)) {
+    if (!tutti_view_init(mem->view, &mem->history, size, mem->host_ptr)) {
         free(mem->view);
         free_mem(mem);
         return NULL;
@@ -127,8 +127,7 @@ cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t si
 
 /* Joining the siblings must not meet a command of the same buffer that is being dispatched. */
 struct join {
-    struct tutti_view *view;
-    cl_mem parent;
+    cl_mem mem, parent;
     size_t origin, size;             /* in the parent */
     const struct tutti_shape *shape; /* of an image; NULL: a sub-buffer */
     bool joined;
@@ -137,11 +136,12 @@ struct join {
 static void join_siblings(void *argument) {
     struct join *join = argument;
     const struct tutti_view *parent = join->parent->view;
-    join->joined = tutti_view_init_part(join->view, parent->root, parent->origin + join->origin,
-                                        join->size, join->shape);
-    if (join->joined && !tutti_coherence_join(join->view)) {
-        tutti_coherence_leave(join->view, true);
-        tutti_view_destroy(join->view);
+    struct tutti_view *view = join->mem->view;
+    join->joined = tutti_view_init_part(view, &join->mem->history, parent->root,
+                                        parent->origin + join->origin, join->size, join->shape);
+    if (join->joined && !tutti_coherence_join(view)) {
+        tutti_coherence_leave(view, true);
+        tutti_view_destroy(view);
         join->joined = false;
     }
 }
@@ -149,7 +149,7 @@ static void join_siblings(void *argument) {
 /* Makes a new object a part of another one; false when out of memory. */
 static bool become_part(cl_mem mem, cl_mem parent, size_t origin, const struct tutti_shape *shape) {
     struct join join = {
-        .view = mem->view,
+        .mem = mem,
         .parent = parent,
         .origin = origin,
         .size = shape ? tutti_shape_bytes(shape) : mem->size,
@@ -191,7 +191,8 @@ static bool init_image(cl_mem mem, const struct tutti_shape *shape, const cl_ima
     size_t slice_pitch =
         desc->image_slice_pitch ? desc->image_slice_pitch : row_pitch * shape->size[1];
     mem->host_ptr = mem->flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
-    if (!tutti_view_init_image(mem->view, shape, mem->host_ptr, row_pitch, slice_pitch))
+    if (!tutti_view_init_image(mem->view, &mem->history, shape, mem->host_ptr, row_pitch,
+                               slice_pitch))
         return false;
     struct tutti_place from = {{0}, row_pitch, slice_pitch};
     if (mem->flags & CL_MEM_COPY_HOST_PTR && !copy_in(mem, host_ptr, &from)) {

@@ -37,8 +37,9 @@ struct _cl_mem {
     struct tutti_resource resource; /* of a buffer: with its parts. By the graph's lock */
     cl_image_desc desc;             /* of an image, as given, pitches filled in */
     unsigned devices;               /* bit d: real device d can hold it */
-    atomic_uint ahead;              /* commands that use it and are not dispatched yet */
-    pthread_mutex_t lock;           /* guards what follows */
+    struct tutti_history history;
+    atomic_uint ahead;                    /* commands that use it and are not dispatched yet */
+    pthread_mutex_t lock;                 /* guards what follows */
     struct tutti_mem_callback *callbacks; /* last registered first */
     struct tutti_map *maps;
     cl_uint map_count;

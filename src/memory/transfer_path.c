@@ -5,6 +5,7 @@
 #include "log.h"
 
 #include <pthread.h>
+#include <starpu.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,8 @@
  */
 #define LEAST_STAGED ((size_t)8 << 20)
 #define LEAST_COPIED ((size_t)16 << 20)
+/* A command of a driver costs what copying as much in host memory does. */
+#define LEAST_STRAIGHT ((size_t)1 << 20)
 /* With fewer threads a driver's own staging is as fast, with more the link is the limit. */
 #define LEAST_THREADS 3
 #define MOST_THREADS 8
@@ -38,6 +41,39 @@ bool tutti_transfer_path_pins(const struct tutti_real_device *device) {
     if (device->shares_host || wanted == DIRECT)
         return false;
     return wanted == STAGED || device->type & CL_DEVICE_TYPE_GPU;
+}
+
+/* Bits of the devices that have memory of their own. */
+static unsigned distant(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned found = 0;
+    for (unsigned d = 0; d < list->count; d++)
+        if (list->device[d]->place.devid >= 0 && !list->device[d]->at_home)
+            found |= 1u << d;
+    return found;
+}
+
+unsigned tutti_transfer_path_near(unsigned users, size_t size) {
+    pthread_once(&once, read_environment);
+    unsigned far = distant();
+    bool worth = wanted == STAGED || size >= LEAST_STRAIGHT;
+    if (users)
+        return users & ~far ? 0 : users;
+    return worth && (far & (far - 1)) == 0 ? far : 0;
+}
+
+bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t size) {
+    starpu_ssize_t total = starpu_memory_get_total(device->place.node);
+    return size <= device->max_mem_alloc_size && (total < 0 || size <= (size_t)total);
+}
+
+const struct tutti_real_device *tutti_transfer_path_straight(unsigned users, unsigned able,
+                                                             size_t size) {
+    unsigned near = tutti_transfer_path_near(users, size) & able;
+    if (!near || (near & (near - 1)) || (wanted != STAGED && size < LEAST_STRAIGHT))
+        return NULL;
+    const struct tutti_real_device *device = tutti_devices()->device[__builtin_ctz(near)];
+    return tutti_transfer_path_has_room(device, size) ? device : NULL;
 }
 
 /* Half of the cores: the others are the program's, and CPU devices'. */

@@ -10,6 +10,26 @@
  * several threads while the link is busy with other chunks.
  */
 
+/*
+ * Bits of the devices to whose own memory a memory object of `size` bytes belongs, going by those
+ * that used it last (`users`); 0: home memory. Home memory is as near to one device as to another,
+ * so that StarPU can place the kernels that follow where it likes. A device that was the only user
+ * most often stays it, and an object that nobody used yet is mostly used by the only device with
+ * memory of its own.
+ */
+unsigned tutti_transfer_path_near(unsigned users, size_t size);
+
+/* Can the device hold that much? */
+bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t size);
+
+/*
+ * Where bytes of the host go that overwrite all of a memory object: the device whose copy becomes
+ * the only valid one, or NULL for home memory, which several users share, and which small objects
+ * reach sooner. `able`: bits of the devices that can hold it.
+ */
+const struct tutti_real_device *tutti_transfer_path_straight(unsigned users, unsigned able,
+                                                             size_t size);
+
 /* Do transfers of the device gain by page-locked memory? GPUs; with "staged" all but PoCL. */
 bool tutti_transfer_path_pins(const struct tutti_real_device *device);
 

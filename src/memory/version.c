@@ -28,15 +28,13 @@ static bool reserve(size_t size) {
     return true;
 }
 
-static struct tutti_view *create(size_t size) {
+static struct tutti_view *create(cl_mem mem) {
+    size_t size = mem->size;
     if (!reserve(size))
         return NULL;
     struct tutti_view *view = malloc(sizeof(*view));
-    if (view && tutti_view_init(view, size, NULL)) {
-        if (tutti_view_home(view))
-            return view;
-        tutti_view_destroy(view);
-    }
+    if (view && tutti_view_init(view, &mem->history, size, NULL))
+        return view;
     free(view);
     atomic_fetch_sub(&used, size);
     return NULL;
@@ -51,7 +49,7 @@ static struct tutti_view *next_version(cl_mem mem) {
     struct tutti_view *next = mem->view->next_version;
     if (!in_use(next) || mem->versions == MOST_VERSIONS)
         return next;
-    struct tutti_view *fresh = create(mem->size);
+    struct tutti_view *fresh = create(mem);
     if (!fresh)
         return next;
     fresh->next_version = next;

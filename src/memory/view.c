@@ -27,13 +27,14 @@ bool tutti_view_is_whole(const struct tutti_view *view, const struct tutti_place
     return tutti_place_first(place) == 0 && memcmp(&whole, region, sizeof(whole)) == 0;
 }
 
-static bool init(struct tutti_view *view, size_t size, const struct tutti_shape *shape,
-                 void *users) {
+static bool init(struct tutti_view *view, struct tutti_history *history, size_t size,
+                 const struct tutti_shape *shape, void *users) {
     memset(view, 0, sizeof(*view));
     if (pthread_mutex_init(&view->lock, NULL) != 0)
         return false;
     if (shape)
         view->shape = *shape;
+    view->history = history;
     view->root = view;
     view->next_version = view;
     view->size = size;
@@ -43,17 +44,19 @@ static bool init(struct tutti_view *view, size_t size, const struct tutti_shape 
     return true;
 }
 
-bool tutti_view_init(struct tutti_view *view, size_t size, void *users) {
-    if (!init(view, size, NULL, users))
+bool tutti_view_init(struct tutti_view *view, struct tutti_history *history, size_t size,
+                     void *users) {
+    if (!init(view, history, size, NULL, users))
         return false;
     tutti_interface_register(view);
     return true;
 }
 
-bool tutti_view_init_image(struct tutti_view *view, const struct tutti_shape *shape, void *users,
-                           size_t row_pitch, size_t slice_pitch) {
+bool tutti_view_init_image(struct tutti_view *view, struct tutti_history *history,
+                           const struct tutti_shape *shape, void *users, size_t row_pitch,
+                           size_t slice_pitch) {
     static const struct tutti_place start;
-    if (!init(view, tutti_shape_bytes(shape), shape, users))
+    if (!init(view, history, tutti_shape_bytes(shape), shape, users))
         return false;
     struct tutti_place packed = tutti_view_packed(view, &start);
     view->row_pitch = users ? row_pitch : packed.row_pitch;
@@ -62,9 +65,10 @@ bool tutti_view_init_image(struct tutti_view *view, const struct tutti_shape *sh
     return true;
 }
 
-bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size_t origin,
-                          size_t size, const struct tutti_shape *shape) {
-    if (!init(view, size, shape, NULL))
+bool tutti_view_init_part(struct tutti_view *view, struct tutti_history *history,
+                          struct tutti_view *root, size_t origin, size_t size,
+                          const struct tutti_shape *shape) {
+    if (!init(view, history, size, shape, NULL))
         return false;
     tutti_interface_register(view);
     view->root = root;
@@ -76,6 +80,7 @@ bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size
 
 void tutti_view_destroy(struct tutti_view *view) {
     if (tutti_runtime_usable()) {
+        view->leaving = true;
         tutti_runtime_busy();
         starpu_data_unregister_no_coherency(view->handle);
         tutti_view_take_over(view);

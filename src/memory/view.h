@@ -2,6 +2,7 @@
 #ifndef TUTTI_VIEW_H
 #define TUTTI_VIEW_H
 
+#include "memory/history.h"
 #include "memory/region.h"
 #include "memory/storage.h"
 
@@ -45,6 +46,7 @@ static inline void tutti_last_user_release(struct tutti_last_user *user) {
  */
 struct tutti_view {
     starpu_data_handle_t handle;
+    struct tutti_history *history; /* of the memory object; outlives the view */
     struct tutti_view *root;       /* the buffer's own view; itself for a buffer */
     struct tutti_view *sibling;    /* next view of the same buffer; the root comes first */
     size_t origin, size;           /* bytes; of an image without padding */
@@ -70,6 +72,8 @@ struct tutti_view {
     struct tutti_pinned *pinned; /* the home memory's, if it is page-locked */
     unsigned transfers;          /* of the program's memory as a whole */
     struct tutti_mapped *mapped;
+
+    bool leaving; /* being destroyed: what leaves a device now is not evicted */
 };
 
 /*
@@ -127,16 +131,19 @@ bool tutti_view_is_whole(const struct tutti_view *view, const struct tutti_place
                          const struct tutti_region *region);
 
 /* `users` (may be NULL) becomes the home memory. False when out of memory. */
-bool tutti_view_init(struct tutti_view *view, size_t size, void *users);
+bool tutti_view_init(struct tutti_view *view, struct tutti_history *history, size_t size,
+                     void *users);
 /* The same for an image; the pitches are those of `users`. Not for an image over a buffer. */
-bool tutti_view_init_image(struct tutti_view *view, const struct tutti_shape *shape, void *users,
-                           size_t row_pitch, size_t slice_pitch);
+bool tutti_view_init_image(struct tutti_view *view, struct tutti_history *history,
+                           const struct tutti_shape *shape, void *users, size_t row_pitch,
+                           size_t slice_pitch);
 /*
  * A view of [origin, origin + size) of `root`, a sub-buffer or with a shape an image over a buffer;
  * joins its siblings: by the dispatching thread.
  */
-bool tutti_view_init_part(struct tutti_view *view, struct tutti_view *root, size_t origin,
-                          size_t size, const struct tutti_shape *shape);
+bool tutti_view_init_part(struct tutti_view *view, struct tutti_history *history,
+                          struct tutti_view *root, size_t origin, size_t size,
+                          const struct tutti_shape *shape);
 /*
  * Nothing uses the view any more, and no other view is stale because of it (tutti_view_flush in
  * coherence.h). Waits for StarPU to let go of it: not for StarPU's threads.

@@ -3,6 +3,7 @@
 
 #include "context.h"
 #include "log.h"
+#include "memory/room.h"
 #include "sched/batch.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
@@ -117,6 +118,7 @@ static void end_all(struct tutti_batch *batch) {
 static void finished(void *argument) {
     struct tutti_batch *batch = argument;
     tutti_idle_worked();
+    tutti_room_end_work(batch->device);
     cl_int last = batch->outcome;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         if (task->real) {
@@ -167,6 +169,7 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task, v
     for (unsigned i = 0; i < task->count; i++) {
         const struct tutti_interface *interface = buffers[task->use[i].slot];
         mem[i] = interface->storage.argument;
+        tutti_history_use(task->use[i].view->history, device);
         if (!mem[i])
             task->result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     }
@@ -189,6 +192,7 @@ static void execute(void *buffers[], void *argument) {
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     tutti_idle_worked();
     batch->device = device;
+    tutti_room_begin_work(device);
     for (unsigned i = 0; i < batch->count; i++)
         tutti_view_take_over(batch->use[i].view);
     if (batch->length > 1)

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "sched/environment.h"
 
+#include "env.h"
 #include "log.h"
 
 #include <errno.h>
@@ -14,12 +15,13 @@
 static const struct {
     const char *name, *value;
 } wanted[] = {
-    {"STARPU_OPENCL_ON_CPUS", "1"},  /* there is no field for it in struct starpu_conf */
-    {"STARPU_WORKERS_NOBIND", "1"},  /* else vendors' threads inherit one core from a worker */
-    {"STARPU_SILENT", "1"},          /* a driver prints nothing */
-    {"STARPU_PERF_MODEL_DIR", NULL}, /* only when the usual place is not writable */
+    {"STARPU_OPENCL_ON_CPUS", "1"},    /* there is no field for it in struct starpu_conf */
+    {"STARPU_WORKERS_NOBIND", "1"},    /* else vendors' threads inherit one core from a worker */
+    {"STARPU_SILENT", "1"},            /* a driver prints nothing */
+    {"STARPU_PERF_MODEL_DIR", NULL},   /* only when the usual place is not writable */
+    {"STARPU_LIMIT_OPENCL_MEM", NULL}, /* TUTTI_DEVICE_MEMORY */
 };
-enum { PERF_MODEL_DIR = 3, WANTED = 4 };
+enum { PERF_MODEL_DIR = 3, DEVICE_MEMORY = 4, WANTED = 5 };
 
 static bool make_directories(const char *path) {
     char copy[PATH_MAX];
@@ -48,8 +50,20 @@ static bool usual_directory_writable(void) {
     return make_directories(path);
 }
 
+/* StarPU counts in MiB, and takes 0 for no limit. */
+static void limit_device_memory(struct tutti_environment *environment) {
+    size_t limit = tutti_env_size(TUTTI_DEVICE_MEMORY, 0), mib = limit >> 20;
+    char text[32];
+    if (!limit || getenv(wanted[DEVICE_MEMORY].name))
+        return;
+    snprintf(text, sizeof(text), "%zu", mib < 1 ? 1 : mib > INT_MAX ? INT_MAX : mib);
+    if (setenv(wanted[DEVICE_MEMORY].name, text, 1) == 0)
+        environment->set |= 1u << DEVICE_MEMORY;
+}
+
 bool tutti_environment_enter(struct tutti_environment *environment) {
     environment->set = 0;
+    limit_device_memory(environment);
     for (unsigned i = 0; i < WANTED; i++)
         if (wanted[i].value && !getenv(wanted[i].name) &&
             setenv(wanted[i].name, wanted[i].value, 1) == 0)

@@ -2,23 +2,47 @@
 /* Read, write, copy and fill. */
 #include "memory/access.h"
 #include "memory/coherence.h"
+#include "memory/transfer_path.h"
 #include "memory/version.h"
+#include "sched/copy_task.h"
 #include "sched/transfer.h"
 
 #include <string.h>
+
+static bool covers(const struct tutti_region *region, cl_mem buffer) {
+    return tutti_region_is_linear(region) && region->size[0] == buffer->size &&
+           !tutti_mem_is_image(buffer);
+}
+
+/*
+ * The device on which an overwrite goes on best; NULL: home memory. That is also where sub-buffers
+ * are brought up to date from.
+ */
+static const struct tutti_real_device *straight_to(const struct tutti_view *view, cl_mem mem) {
+    unsigned users = tutti_history_overwrite(&mem->history);
+    if (view->root == view && view->sibling)
+        return NULL;
+    return tutti_transfer_path_straight(users, mem->devices, view->size);
+}
 
 /* Before a write of mem[i]'s part that `transfer` names: what it makes of the views. */
 static bool prepare_write(struct tutti_transfer *transfer, int i) {
     const struct tutti_region *region = &transfer->region;
     bool linear = tutti_region_is_linear(region);
-    bool whole = linear && region->size[0] == transfer->mem[i]->size;
-    struct tutti_view *view = transfer->view[i] = tutti_version_take(transfer->mem[i], whole);
+    cl_mem mem = transfer->mem[i];
+    bool whole = covers(region, mem);
+    struct tutti_view *view = transfer->view[i] = tutti_version_take(mem, whole);
     size_t begin = tutti_transfer_first(transfer, i), end = tutti_transfer_end(transfer, i);
     if (!tutti_coherence_write(view, begin, end, linear))
         return false;
     whole = tutti_view_is_whole(view, &transfer->place[i], region);
     view->defined = true;
-    tutti_acquisition_add(&transfer->acquisition, view, whole ? TUTTI_OVERWRITES : TUTTI_WRITES);
+    const struct tutti_real_device *device = whole && i == 0 ? straight_to(view, mem) : NULL;
+    if (device)
+        tutti_acquisition_add_on(&transfer->acquisition, view, device);
+    else
+        tutti_acquisition_add(&transfer->acquisition, view,
+                              whole ? TUTTI_OVERWRITES : TUTTI_WRITES);
     return true;
 }
 
@@ -84,6 +108,11 @@ static cl_int execute_copy(struct tutti_transfer *transfer) {
 struct tutti_command *tutti_transfer_copy(cl_mem source, const struct tutti_place *from,
                                           cl_mem target, const struct tutti_place *to,
                                           const struct tutti_region *region) {
+    if (covers(region, target) && !tutti_mem_is_image(source) && source != target) {
+        unsigned devices = tutti_copy_task_devices(source, target);
+        if (devices)
+            return tutti_copy_task_create(source, tutti_place_first(from), target, devices);
+    }
     struct tutti_transfer *transfer =
         tutti_transfer_create(execute_copy, prepare_copy, source, target);
     if (!transfer)

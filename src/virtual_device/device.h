@@ -38,6 +38,11 @@ struct tutti_real_device {
      * can lock each other out for ever.
      */
     bool shares_host;
+    /*
+     * And it does work in the host's copy of a buffer: always, unless TUTTI_TRANSFER=staged or
+     * TUTTI_DEVICE_MEMORY makes it a stand-in for a device with memory of its own.
+     */
+    bool at_home;
     cl_device_svm_capabilities svm;
     uint64_t identity; /* hash of name, platform and driver version: the same on the next run */
 

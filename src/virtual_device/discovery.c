@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/device.h"
 
+#include "env.h"
 #include "log.h"
 #include "virtual_device/merged.h"
 #include "virtual_device/selection.h"
@@ -99,6 +100,13 @@ static cl_uint version_of(const struct tutti_real_device *device) {
     return major * 100 + minor * 10;
 }
 
+/* Should devices that could work in home memory have memory of their own, for tests? */
+static bool stands_in(void) {
+    const char *transfer = tutti_env_string(TUTTI_TRANSFER);
+    return tutti_env_size(TUTTI_DEVICE_MEMORY, 0) > 0 ||
+           (transfer && strcmp(transfer, "staged") == 0);
+}
+
 static bool read_properties(struct tutti_real_device *device) {
     cl_int error = ask(device, CL_DEVICE_TYPE, sizeof(device->type), &device->type);
 #define ASK(what, field) error |= ask(device, what, sizeof(device->field), &device->field)
@@ -120,6 +128,7 @@ static bool read_properties(struct tutti_real_device *device) {
         device->svm = 0;
     device->shares_host = device->type & CL_DEVICE_TYPE_CPU &&
                           strcmp(device->platform_name, "Portable Computing Language") == 0;
+    device->at_home = device->shares_host && !stands_in();
     return error == CL_SUCCESS;
 }
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/history.h"
+
+void tutti_history_use(struct tutti_history *history, const struct tutti_real_device *device) {
+    unsigned bit = 1u << device->index;
+    if (!(atomic_load_explicit(&history->users, memory_order_relaxed) & bit))
+        atomic_fetch_or_explicit(&history->users, bit, memory_order_relaxed);
+}
+
+unsigned tutti_history_users(const struct tutti_history *history) {
+    unsigned users = atomic_load_explicit(&history->users, memory_order_relaxed);
+    return users ? users : atomic_load_explicit(&history->earlier, memory_order_relaxed);
+}
+
+unsigned tutti_history_overwrite(struct tutti_history *history) {
+    unsigned users = tutti_history_users(history);
+    atomic_store_explicit(&history->users, 0, memory_order_relaxed);
+    atomic_store_explicit(&history->earlier, users, memory_order_relaxed);
+    return users;
+}
+
+static void add(atomic_ullong *counter, size_t amount) {
+    atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
+}
+
+void tutti_history_move(struct tutti_history *history, const struct tutti_real_device *device,
+                        enum tutti_direction direction, size_t bytes) {
+    add(&history->on[device->index].bytes[direction], bytes);
+    add(&history->on[device->index].transfers[direction], 1);
+}
+
+void tutti_history_evict(struct tutti_history *history, const struct tutti_real_device *device) {
+    add(&history->on[device->index].evictions, 1);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_HISTORY_H
+#define TUTTI_HISTORY_H
+
+#include "virtual_device/device.h"
+
+/*
+ * What became of a memory object so far: which real devices used it, and what went between host
+ * memory and each of them. All storage that the object ever has shares it (version.h). Any thread.
+ */
+enum tutti_direction { TUTTI_UPLOAD, TUTTI_DOWNLOAD, TUTTI_DIRECTIONS };
+
+struct tutti_history {
+    atomic_uint users;   /* bit d: a kernel on real device d used it since its last overwrite */
+    atomic_uint earlier; /* the same between the last two overwrites after which any did */
+    struct {
+        atomic_ullong bytes[TUTTI_DIRECTIONS], transfers[TUTTI_DIRECTIONS], evictions;
+    } on[TUTTI_MAX_DEVICES];
+};
+
+/* A kernel on the device uses the object. */
+void tutti_history_use(struct tutti_history *history, const struct tutti_real_device *device);
+
+/* Bits of the devices that used it last. They are the best guess of who uses it next. */
+unsigned tutti_history_users(const struct tutti_history *history);
+/* The same; the object is about to be overwritten. */
+unsigned tutti_history_overwrite(struct tutti_history *history);
+
+void tutti_history_move(struct tutti_history *history, const struct tutti_real_device *device,
+                        enum tutti_direction direction, size_t bytes);
+/* A copy had to leave the device's memory to make room. */
+void tutti_history_evict(struct tutti_history *history, const struct tutti_real_device *device);
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/room.h"
+
+#include "log.h"
+#include "sched/runtime.h"
+
+#include <starpu.h>
+
+/* ns without any change on an idle device. Transfers of other devices may take so long, but hardly
+ * for all copies at once. */
+#define STUCK ((cl_ulong)20 * 1000 * 1000)
+#define HOPELESS ((cl_ulong)1000 * 1000 * 1000)
+
+static struct {
+    atomic_uint working;   /* tasks */
+    atomic_ullong refused; /* when the first of the refusals in a row was; 0: none */
+} state[TUTTI_MAX_DEVICES];
+
+static void changed(const struct tutti_real_device *device) {
+    atomic_store_explicit(&state[device->index].refused, 0, memory_order_relaxed);
+}
+
+/* Was memory refused for so long? */
+static bool waited(const struct tutti_real_device *device, cl_ulong time) {
+    cl_ulong now = tutti_runtime_now();
+    unsigned long long first = 0;
+    if (atomic_load(&state[device->index].working))
+        changed(device);
+    return !atomic_compare_exchange_strong(&state[device->index].refused, &first, now) &&
+           now - first >= time;
+}
+
+bool tutti_room_take(const struct tutti_real_device *device, size_t size) {
+    if (starpu_memory_allocate(device->place.node, size, 0) == 0)
+        return true;
+    if (!waited(device, STUCK))
+        return false;
+    tutti_log(INFO, "%s: %zu bytes more than its share, as it waits for others", device->name,
+              size);
+    return starpu_memory_allocate(device->place.node, size, STARPU_MEMORY_OVERFLOW) == 0;
+}
+
+void tutti_room_give_back(const struct tutti_real_device *device, size_t size) {
+    starpu_memory_deallocate(device->place.node, size);
+    changed(device);
+}
+
+void tutti_room_filled(const struct tutti_real_device *device) { changed(device); }
+
+bool tutti_room_refused(const struct tutti_real_device *device) { return waited(device, HOPELESS); }
+
+void tutti_room_begin_work(const struct tutti_real_device *device) {
+    atomic_fetch_add(&state[device->index].working, 1);
+}
+
+void tutti_room_end_work(const struct tutti_real_device *device) {
+    changed(device);
+    atomic_fetch_sub(&state[device->index].working, 1);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_ROOM_H
+#define TUTTI_ROOM_H
+
+#include "virtual_device/device.h"
+
+/*
+ * Room in a device's memory, as StarPU counts it. When there is none, StarPU evicts what nothing
+ * uses and asks again, for ever. Two waits would not end:
+ *
+ * - prefetches that wait for room hold their sources, on other devices too, and StarPU's workers do
+ *   not go on with them while they wait for room themselves. What is stuck so on a device without
+ *   work gets room beyond the limit: StarPU's is nine tenths of a device's memory;
+ * - a driver may refuse memory that StarPU believes is there. After a second the copy is left
+ *   without memory, and the command that wants it fails.
+ */
+bool tutti_room_take(const struct tutti_real_device *device, size_t size);
+void tutti_room_give_back(const struct tutti_real_device *device, size_t size);
+
+/* The driver gave the memory; or refused it: then, is it time to do without? */
+void tutti_room_filled(const struct tutti_real_device *device);
+bool tutti_room_refused(const struct tutti_real_device *device);
+
+/* The device begins a task, or has ended one. */
+void tutti_room_begin_work(const struct tutti_real_device *device);
+void tutti_room_end_work(const struct tutti_real_device *device);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/copy_task.h"
+
+#include "memory/coherence.h"
+#include "memory/transfer_path.h"
+#include "memory/version.h"
+#include "sched/batch.h"
+#include "sched/model.h"
+
+#include <stdlib.h>
+
+enum { SOURCE, TARGET };
+
+struct copy_task {
+    struct tutti_device_task task;
+    struct tutti_device_use uses[2];
+    cl_mem mem[2]; /* retained */
+    size_t offset; /* in the source */
+    struct tutti_model *model;
+    bool dispatched;
+};
+
+/* The memory objects have one command less before them. */
+static void leave_ahead(struct copy_task *copy) {
+    if (copy->dispatched)
+        return;
+    copy->dispatched = true;
+    atomic_fetch_sub(&copy->mem[SOURCE]->ahead, 1);
+    atomic_fetch_sub(&copy->mem[TARGET]->ahead, 1);
+}
+
+static void destroy(struct tutti_command *command) {
+    struct copy_task *copy = (struct copy_task *)command;
+    leave_ahead(copy);
+    for (int i = SOURCE; i <= TARGET; i++) {
+        tutti_version_give_back(copy->uses[i].view);
+        tutti_object_release(copy->mem[i]);
+    }
+    free(copy);
+}
+
+static bool use(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use) {
+    const struct copy_task *copy = (const struct copy_task *)command;
+    if (i > TARGET)
+        return false;
+    use->resource = tutti_mem_resource(copy->mem[i]);
+    use->writes = i == TARGET;
+    return true;
+}
+
+static void start(struct tutti_command *command) {
+    struct copy_task *copy = (struct copy_task *)command;
+    size_t size = copy->mem[TARGET]->size;
+    leave_ahead(copy);
+    struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false);
+    struct tutti_view *target = tutti_version_take(copy->mem[TARGET], true);
+    copy->uses[SOURCE] = (struct tutti_device_use){.view = source, .mode = STARPU_R};
+    copy->uses[TARGET] = (struct tutti_device_use){.view = target, .mode = STARPU_W};
+    if (!tutti_coherence_read(source, copy->offset, copy->offset + size) ||
+        !tutti_coherence_write(target, 0, size, true)) {
+        tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
+        return;
+    }
+    target->defined = true;
+    tutti_history_overwrite(&copy->mem[TARGET]->history);
+    copy->task.time = tutti_model_measured(copy->model);
+    tutti_batch_add(&copy->task);
+}
+
+static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,
+                      const cl_mem *mem, cl_event *event) {
+    const struct copy_task *copy = (const struct copy_task *)task;
+    return device->dispatch->clEnqueueCopyBuffer(device->place.kernels, mem[SOURCE], mem[TARGET],
+                                                 copy->offset, 0, copy->mem[TARGET]->size, 0, NULL,
+                                                 event);
+}
+
+static double expect(struct tutti_device_task *task, struct tutti_real_device *device) {
+    return tutti_model_expect(((struct copy_task *)task)->model, device);
+}
+
+static void learn(struct tutti_device_task *task, struct tutti_real_device *device, double time) {
+    tutti_model_learn(((struct copy_task *)task)->model, device, time);
+}
+
+static struct tutti_model *model_of(size_t size) {
+    struct tutti_model_key key = {.code = 0, .items = size / sizeof(cl_int) + 1};
+    tutti_model_mix(&key, size);
+    return tutti_model_find(&key);
+}
+
+static cl_mem take(cl_mem mem) {
+    atomic_fetch_add(&mem->ahead, 1);
+    return tutti_object_retain(mem);
+}
+
+struct tutti_command *tutti_copy_task_create(cl_mem source, size_t offset, cl_mem target,
+                                             unsigned devices) {
+    struct copy_task *copy = calloc(1, sizeof(*copy));
+    if (!copy)
+        return NULL;
+    struct tutti_device_task *task = &copy->task;
+    task->command.start = start;
+    task->command.destroy = destroy;
+    task->command.use = use;
+    task->command.joins = true;
+    task->enqueue = enqueue;
+    task->expect = expect;
+    task->learn = learn;
+    task->devices = devices;
+    task->use = copy->uses;
+    task->count = 2;
+    copy->mem[SOURCE] = take(source);
+    copy->mem[TARGET] = take(target);
+    copy->offset = offset;
+    copy->model = model_of(target->size);
+    return &task->command;
+}
+
+unsigned tutti_copy_task_devices(cl_mem source, cl_mem target) {
+    const struct tutti_device_list *list = tutti_devices();
+    size_t size = tutti_mem_bytes(source) + tutti_mem_bytes(target);
+    unsigned near =
+        tutti_transfer_path_near(tutti_history_users(&source->history), tutti_mem_bytes(target));
+    for (unsigned d = 0; d < list->count; d++)
+        if (near & 1u << d && !tutti_transfer_path_has_room(list->device[d], size))
+            near &= ~(1u << d);
+    return near;
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: which bytes go between host memory and a device. TUTTI_TRANSFER=staged makes a CPU
+ * device a stand-in for a GPU, with a copy of its own; the first real device is alone here.
+ */
+#include "traffic.h"
+
+enum { N = 4096, BYTES = N * sizeof(cl_int) };
+
+#define ck_moved(mem, to, from)                                                                    \
+    do {                                                                                           \
+        struct traffic seen_ = traffic_of(mem);                                                    \
+        ck_assert_uint_eq(seen_.bytes_to_device, to);                                              \
+        ck_assert_uint_eq(seen_.bytes_from_device, from);                                          \
+        ck_assert_uint_eq(seen_.evictions, 0);                                                     \
+    } while (0)
+
+static cl_program program;
+static cl_kernel set, add;
+
+static void open_kernels(void) {
+    program = make_program(common_source);
+    set = make_kernel(program, "set");
+    add = make_kernel(program, "add");
+}
+
+static void close_kernels(void) {
+    ck_ok(clReleaseKernel(set));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+
+/* set or add, over the whole buffer */
+static void run(cl_kernel kernel, cl_mem buffer, cl_int value) {
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(value), &value));
+    launch(kernel, N);
+}
+
+START_TEST(the_extension_function) {
+    traffic_function traffic = find_traffic();
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    struct traffic seen[MOST_REAL];
+    cl_uint count = 0;
+
+    ck_ok(traffic(buffer, 0, NULL, &count));
+    ck_assert_uint_eq(count, 1);
+    ck_ok(traffic(buffer, MOST_REAL, seen, NULL));
+    ck_assert_cl(traffic(buffer, 0, seen, NULL), CL_INVALID_VALUE);
+    ck_assert_cl(traffic(NULL, MOST_REAL, seen, NULL), CL_INVALID_MEM_OBJECT);
+    ck_assert_cl(traffic((cl_mem)context, MOST_REAL, seen, NULL), CL_INVALID_MEM_OBJECT);
+    ck_moved(buffer, 0, 0);
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
+START_TEST(what_only_the_device_uses_stays_there) {
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_mem c = make_buffer(0, BYTES, NULL);
+    cl_int value = 7, seen[2];
+
+    open_kernels();
+    run(set, a, 40);
+    for (int i = 0; i < 3; i++) { /* whole and parts, in both directions */
+        ck_ok(clEnqueueCopyBuffer(queue, a, b, 0, 0, BYTES, 0, NULL, NULL));
+        run(add, b, 1);
+        ck_ok(clEnqueueCopyBuffer(queue, b, a, 0, BYTES / 2, BYTES / 2, 0, NULL, NULL));
+        ck_ok(clEnqueueFillBuffer(queue, c, &value, sizeof(value), 0, BYTES, 0, NULL, NULL));
+        run(add, c, 1);
+        ck_ok(clEnqueueFillBuffer(queue, c, &value, sizeof(value), 0, 64, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+    }
+    ck_moved(a, 0, 0);
+    ck_moved(b, 0, 0);
+    ck_moved(c, 0, 0);
+    ck_ok(clEnqueueReadBuffer(queue, b, CL_TRUE, BYTES / 2 - 4, 8, seen, 0, NULL, NULL));
+    ck_assert_int_eq(seen[0], 41);
+    ck_assert_int_eq(seen[1], 42);
+    ck_moved(b, 0, 8);
+    ck_ok(clEnqueueReadBuffer(queue, c, CL_TRUE, 60, 8, seen, 0, NULL, NULL));
+    ck_assert_int_eq(seen[0], 7);
+    ck_assert_int_eq(seen[1], 8);
+    close_kernels();
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    ck_ok(clReleaseMemObject(c));
+}
+END_TEST
+
+START_TEST(a_whole_write_goes_straight_to_the_device) {
+    static cl_int values[N], seen[N];
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+
+    open_kernels();
+    for (cl_ulong i = 1; i <= 3; i++) {
+        for (int j = 0; j < N; j++)
+            values[j] = (cl_int)i;
+        ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
+        ck_moved(buffer, i * BYTES, (i - 1) * BYTES); /* before any kernel asks for it */
+        memset(values, 0, sizeof(values));
+        run(add, buffer, 1);
+        ck_ok(clFinish(queue));
+        ck_moved(buffer, i * BYTES, (i - 1) * BYTES);
+        read_ints(buffer, seen, N);
+        ck_all(seen, N, (cl_int)i + 1);
+    }
+    close_kernels();
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
+/* Overwritten while a kernel still uses it: it gets other storage (renaming), straight again. */
+START_TEST(frames_go_straight) {
+    enum { FRAMES = 12 };
+    static cl_int frames[FRAMES][N], seen[N];
+    cl_mem frame = make_buffer(0, BYTES, NULL), sum = make_buffer(0, BYTES, NULL);
+    cl_program adding = make_program("kernel void sum(global const int *f, global int *s) {\n"
+                                     "    s[get_global_id(0)] += f[get_global_id(0)];\n"
+                                     "}\n");
+    cl_kernel kernel = make_kernel(adding, "sum");
+
+    open_kernels();
+    run(set, sum, 0);
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(frame), &frame));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(sum), &sum));
+    for (int i = 0; i < FRAMES; i++) {
+        for (int j = 0; j < N; j++)
+            frames[i][j] = i + 1;
+        ck_ok(clEnqueueWriteBuffer(queue, frame, CL_FALSE, 0, BYTES, frames[i], 0, NULL, NULL));
+        launch(kernel, N);
+    }
+    read_ints(sum, seen, N);
+    ck_all(seen, N, FRAMES * (FRAMES + 1) / 2);
+    ck_moved(frame, FRAMES * BYTES, 0);
+    ck_moved(sum, 0, BYTES);
+    close_kernels();
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(adding));
+    ck_ok(clReleaseMemObject(frame));
+    ck_ok(clReleaseMemObject(sum));
+}
+END_TEST
+
+START_TEST(parts_move_alone) {
+    static cl_int values[N];
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    size_t origin[3] = {16, 2, 0}, zero[3] = {0, 0, 0}, region[3] = {32, 10, 1};
+    cl_ulong to = 0, from = 0;
+    cl_int *mapped;
+
+    open_kernels();
+    run(set, buffer, 5);
+    ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 1000, 100, values, 0, NULL, NULL));
+    ck_moved(buffer, to += 100, from);
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 4000, 60, values, 0, NULL, NULL));
+    ck_moved(buffer, to, from += 60);
+    ck_all(values, 15, 5);
+    ck_ok(clEnqueueReadBufferRect(queue, buffer, CL_TRUE, origin, zero, region, 128, 0, 32, 0,
+                                  values, 0, NULL, NULL));
+    ck_moved(buffer, to, from += 320);
+    ck_ok(clEnqueueWriteBufferRect(queue, buffer, CL_TRUE, origin, zero, region, 128, 0, 32, 0,
+                                   values, 0, NULL, NULL));
+    ck_moved(buffer, to += 320, from);
+    mapped = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 8000, 200, 0,
+                                NULL, NULL, &error);
+    ck_ok(error);
+    ck_all(mapped, 50, 5);
+    ck_moved(buffer, to, from += 200);
+    mapped[0] = 9;
+    ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+    ck_ok(clFinish(queue));
+    ck_moved(buffer, to += 200, from);
+    run(add, buffer, 1);
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 8000, 8, values, 0, NULL, NULL));
+    ck_assert_int_eq(values[0], 10);
+    ck_assert_int_eq(values[1], 6);
+    ck_moved(buffer, to, from += 8);
+    close_kernels();
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
+/* Bring a sub-buffer and its buffer up to date with each other, after the one or the other was
+ * written as a whole. */
+START_TEST(sub_buffers_see_whole_writes) {
+    static cl_int values[N], seen[N];
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    cl_buffer_region half = {BYTES / 2, BYTES / 2};
+    cl_mem part = clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &half, &error);
+
+    ck_ok(error);
+    open_kernels();
+    run(set, buffer, 1);
+    for (int i = 0; i < N; i++)
+        values[i] = 10;
+    ck_ok(clEnqueueWriteBuffer(queue, part, CL_TRUE, 0, BYTES / 2, values, 0, NULL, NULL));
+    run(add, buffer, 1);
+    read_ints(buffer, seen, N);
+    ck_all(seen, N / 2, 2);
+    ck_all(seen + N / 2, N / 2, 11);
+    ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
+    read_ints(part, seen, N / 2);
+    ck_all(seen, N / 2, 10);
+    ck_ok(clEnqueueCopyBuffer(queue, part, buffer, 0, 0, BYTES / 2, 0, NULL, NULL));
+    run(add, buffer, 5);
+    read_ints(part, seen, N / 2);
+    ck_all(seen, N / 2, 15);
+    close_kernels();
+    ck_ok(clReleaseMemObject(part));
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {
+        the_extension_function,
+        what_only_the_device_uses_stays_there,
+        a_whole_write_goes_straight_to_the_device,
+        frames_go_straight,
+        parts_move_alone,
+        sub_buffers_see_whole_writes,
+    };
+
+    setenv("TUTTI_DEVICES", "0", 1);
+    setenv("TUTTI_TRANSFER", "staged", 1);
+    return test_main(argc, argv, tests, COUNT(tests));
+}
