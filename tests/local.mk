@@ -36,6 +36,7 @@ TUTTI_TESTS = \
 	tests/test_rename \
 	tests/test_traffic \
 	tests/test_memory \
+	tests/test_overwrite \
 	tests/test_door
 # Those programs again, on other devices; TAP of all of them as one.
 VARIANT_TESTS = \
@@ -180,6 +181,10 @@ tests_test_dataflow_LDADD = $(TEST_LIBS)
 tests_test_models_SOURCES = tests/test_models.c
 tests_test_models_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_models_LDADD = $(TEST_LIBS)
+
+tests_test_overwrite_SOURCES = tests/test_overwrite.c
+tests_test_overwrite_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_overwrite_LDADD = $(TEST_LIBS)
 
 tests_test_rename_SOURCES = tests/test_rename.c
 tests_test_rename_CPPFLAGS = $(TEST_CPPFLAGS)

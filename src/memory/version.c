@@ -76,6 +76,20 @@ struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites) {
     return mem->view;
 }
 
+struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere) {
+    if (overwrites && !elsewhere)
+        overwrites = atomic_load(&mem->view->users) > atomic_load(&mem->view->launches);
+    struct tutti_view *view = tutti_version_take(mem, overwrites);
+    atomic_fetch_add_explicit(&view->launches, 1, memory_order_relaxed);
+    return view;
+}
+
+void tutti_version_give_back_of_launch(struct tutti_view *view) {
+    if (view)
+        atomic_fetch_sub_explicit(&view->launches, 1, memory_order_relaxed);
+    tutti_version_give_back(view);
+}
+
 void tutti_version_give_back(struct tutti_view *view) {
     if (view)
         atomic_fetch_sub_explicit(&view->users, 1, memory_order_release);

@@ -19,6 +19,14 @@ struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites);
 void tutti_version_give_back(struct tutti_view *view); /* NULL is allowed */
 
 /*
+ * The same for a kernel that writes every byte. Fresh storage pays where the host still uses what
+ * there is, or, with `elsewhere`, another device may: kernels of one device come one after the
+ * other anyway.
+ */
+struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere);
+void tutti_version_give_back_of_launch(struct tutti_view *view); /* NULL is allowed */
+
+/*
  * While the program has, or is getting, a pointer into the storage, it is not replaced.
  */
 void tutti_version_pin(cl_mem mem);

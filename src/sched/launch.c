@@ -6,6 +6,7 @@
 #include "memory/version.h"
 #include "sched/batch.h"
 #include "sched/model.h"
+#include "virtual_device/overwrite.h"
 #include "virtual_device/pocl.h"
 #include "virtual_device/program.h"
 #include "virtual_device/sampler.h"
@@ -38,7 +39,7 @@ static void destroy(struct tutti_command *command) {
     struct launch *launch = (struct launch *)command;
     count_ahead(launch, false);
     for (unsigned i = 0; i < launch->task.count; i++)
-        tutti_version_give_back(launch->task.use[i].view);
+        tutti_version_give_back_of_launch(launch->task.use[i].view);
     tutti_arguments_free(launch->arguments);
     tutti_object_release(launch->kernel);
     free(launch);
@@ -61,10 +62,22 @@ static bool has_address(cl_mem mem) {
 
 static cl_mem storage_of(cl_mem mem) { return has_address(mem) ? tutti_mem_whole(mem) : mem; }
 
+/* Is the whole object written, and nothing of what is there read? A part's whole needs the rest. */
+static bool overwrites(const struct launch *launch, unsigned index) {
+    const struct tutti_range *range = &launch->range;
+    cl_mem mem = launch->arguments->argument[index].mem;
+    return index < launch->kernel->argument_count && mem->type == CL_MEM_OBJECT_BUFFER &&
+           !mem->parent && !mem->host_ptr && !has_address(mem) &&
+           tutti_overwrite_covers(&launch->kernel->overwrites[index], launch->arguments,
+                                  range->dimensions, range->offset, range->global, mem->size);
+}
+
 static void add_use(struct launch *launch, unsigned index) {
     struct tutti_device_task *task = &launch->task;
     cl_mem mem = storage_of(launch->arguments->argument[index].mem);
-    enum starpu_data_access_mode mode = may_write(launch, index) ? STARPU_RW : STARPU_R;
+    enum starpu_data_access_mode mode = !may_write(launch, index)   ? STARPU_R
+                                        : overwrites(launch, index) ? STARPU_W
+                                                                    : STARPU_RW;
     unsigned i = 0;
     while (i < task->count && launch->mem[i] != mem)
         i++;
@@ -73,8 +86,8 @@ static void add_use(struct launch *launch, unsigned index) {
         launch->mem[i] = mem;
         task->use[i].mode = mode;
         task->count++;
-    } else if (mode == STARPU_RW) {
-        task->use[i].mode = mode;
+    } else if (mode != STARPU_R || task->use[i].mode != STARPU_R) {
+        task->use[i].mode = STARPU_RW; /* one of the arguments may read what the other writes */
     }
 }
 
@@ -91,12 +104,41 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
     return i == task->count && task->prints;
 }
 
+/* Does the kernel come after the last one that used this view, whatever view it gets itself? */
+static bool waits_anyway(const struct tutti_device_task *task, const struct tutti_view *view) {
+    for (unsigned i = 0; i < task->count; i++) {
+        const struct tutti_device_use *use = &task->use[i];
+        if (use->mode != STARPU_W && use->view->last_user && use->view->last_writes &&
+            use->view->last_user == view->last_user)
+            return true;
+    }
+    return false;
+}
+
+/* Chooses the storage of all arguments. */
+static void take_versions(struct launch *launch) {
+    struct tutti_device_task *task = &launch->task;
+    bool several = (task->devices & (task->devices - 1)) != 0;
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_device_use *use = &task->use[i];
+        if (use->mode == STARPU_W && launch->mem[i]->view->sibling)
+            use->mode = STARPU_RW; /* it has parts since the enqueue */
+        if (use->mode != STARPU_W)
+            use->view = tutti_version_take_for_launch(launch->mem[i], false, false);
+    }
+    for (unsigned i = 0; i < task->count; i++)
+        if (task->use[i].mode == STARPU_W)
+            task->use[i].view = tutti_version_take_for_launch(
+                launch->mem[i], true, several && !waits_anyway(task, launch->mem[i]->view));
+}
+
 static void start(struct tutti_command *command) {
     struct launch *launch = (struct launch *)command;
     struct tutti_device_task *task = &launch->task;
     count_ahead(launch, false);
+    take_versions(launch);
     for (unsigned i = 0; i < task->count; i++) {
-        struct tutti_view *view = task->use[i].view = tutti_version_take(launch->mem[i], false);
+        struct tutti_view *view = task->use[i].view;
         if (!tutti_coherence_read(view, 0, view->size)) {
             tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
             return;
@@ -104,7 +146,7 @@ static void start(struct tutti_command *command) {
     }
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_view *view = task->use[i].view;
-        if (task->use[i].mode == STARPU_RW) {
+        if (task->use[i].mode != STARPU_R) {
             if (!tutti_coherence_write(view, 0, view->size, true)) {
                 tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
                 return;

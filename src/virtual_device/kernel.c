@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/overwrite.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static void destroy(void *object) {
         tutti_driver_release_kernel(tutti_program_lead(), kernel->checker);
     tutti_kernel_arguments_destroy(kernel->arguments);
     tutti_argument_info_free(kernel->info, kernel->argument_count);
+    free(kernel->overwrites);
     pthread_mutex_destroy(&kernel->lock);
     free(kernel->name);
     tutti_object_release(kernel->program);
@@ -147,8 +149,12 @@ cl_kernel tutti_kernel_create(cl_program program, const char *name, cl_int *erro
         kernel->info = tutti_argument_info_copy(signature->info, count);
         kernel->argument_count = kernel->info ? count : 0;
         kernel->arguments = tutti_kernel_arguments_new(count);
-        if (!kernel->name || !kernel->arguments || (count && !kernel->info))
+        kernel->overwrites = calloc(count + 1, sizeof(*kernel->overwrites));
+        if (!kernel->name || !kernel->arguments || (count && !kernel->info) || !kernel->overwrites)
             *error = CL_OUT_OF_HOST_MEMORY;
+        else
+            tutti_overwrite_prove(program->source, program->options, name, kernel->info, count,
+                                  kernel->overwrites);
         ask_work_groups(kernel);
     }
     pthread_mutex_init(&kernel->lock, NULL);

@@ -7,6 +7,8 @@
 
 #include <pthread.h>
 
+struct tutti_overwrite;
+
 enum tutti_argument_kind {
     TUTTI_ARGUMENT_VALUE,   /* bytes, passed as they are */
     TUTTI_ARGUMENT_LOCAL,   /* a size, no bytes */
@@ -55,9 +57,10 @@ struct _cl_kernel {
     cl_program program; /* retained */
     char *name;
     unsigned argument_count;
-    struct tutti_argument_info *info; /* [argument_count] */
-    bool prints;                      /* its program uses printf: its launches keep their order */
-    pthread_mutex_t lock;             /* guards `arguments` and `checker` */
+    struct tutti_argument_info *info;   /* [argument_count] */
+    struct tutti_overwrite *overwrites; /* [argument_count], what is proven of each (overwrite.h) */
+    bool prints;                        /* its program uses printf: its launches keep their order */
+    pthread_mutex_t lock;               /* guards `arguments` and `checker` */
     struct tutti_arguments *arguments;
     cl_kernel checker; /* the lead's kernel, for checking sizes of values; never launched */
     /*

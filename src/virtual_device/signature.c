@@ -55,16 +55,12 @@ static void add_alias(struct aliases *aliases, const struct tutti_token *name,
         push(&aliases->tokens, &token[i]);
 }
 
-static bool same(const struct tutti_token *one, const struct tutti_token *other) {
-    return one->length == other->length && memcmp(one->start, other->start, one->length) == 0;
-}
-
 /* Appends the token, or what it stands for. */
 static void expand(const struct aliases *aliases, const struct tutti_token *token,
                    struct tokens *out, unsigned depth) {
     for (size_t i = aliases->count; token->kind == TUTTI_TOKEN_WORD && depth && i-- > 0;) {
         const struct alias *alias = &aliases->alias[i];
-        if (!same(&alias->name, token))
+        if (!tutti_token_same(&alias->name, token))
             continue;
         for (size_t k = 0; k < alias->count; k++)
             expand(aliases, &aliases->tokens.token[alias->first + k], out, depth - 1);

@@ -106,6 +106,10 @@ bool tutti_token_is(const struct tutti_token *token, const char *text) {
     return strlen(text) == token->length && memcmp(token->start, text, token->length) == 0;
 }
 
+bool tutti_token_same(const struct tutti_token *one, const struct tutti_token *other) {
+    return one->length == other->length && memcmp(one->start, other->start, one->length) == 0;
+}
+
 bool tutti_source_prints(const char *source) {
     struct tutti_reader reader;
     struct tutti_token token;

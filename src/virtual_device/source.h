@@ -37,14 +37,18 @@ bool tutti_reader_next(struct tutti_reader *reader, struct tutti_token *token);
 
 bool tutti_token_is(const struct tutti_token *token, const char *text);
 
+/* Are they the same text? */
+bool tutti_token_same(const struct tutti_token *one, const struct tutti_token *other);
+
 /* Does the source name printf outside comments and literals? */
 bool tutti_source_prints(const char *source);
 
 /*
  * Conditional directives that test what the two devices define differently (an extension, the
  * version, the vendor) can give the source another meaning on each: argument types, layouts,
- * launch sizes. So do sub-groups, whose size the program may know. Copies the first such name into `name`. `options` (may be NULL) are the build's: a
- * macro defined there or in the source itself is no difference.
+ * launch sizes. So do sub-groups, whose size the program may know. Copies the first such name into
+ * `name`. `options` (may be NULL) are the build's: a macro defined there or in the source itself is
+ * no difference.
  */
 bool tutti_source_differs(const char *source, const char *options,
                           const struct tutti_real_device *one,
