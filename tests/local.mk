@@ -29,6 +29,7 @@ SPECIFICATION_TESTS = \
 TUTTI_TESTS = \
 	tests/test_two_devices \
 	tests/test_selection \
+	tests/test_statistics \
 	tests/test_strict \
 	tests/test_batch \
 	tests/test_dataflow \
@@ -165,6 +166,10 @@ tests_test_two_devices_LDADD = $(TEST_LIBS)
 tests_test_selection_SOURCES = tests/test_selection.c
 tests_test_selection_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_selection_LDADD = $(TEST_LIBS)
+
+tests_test_statistics_SOURCES = tests/test_statistics.c
+tests_test_statistics_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_statistics_LDADD = $(TEST_LIBS)
 
 tests_test_strict_SOURCES = tests/test_strict.c
 tests_test_strict_CPPFLAGS = $(TEST_CPPFLAGS)

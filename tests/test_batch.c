@@ -22,11 +22,11 @@ static const char source[] =
     "    size_t i = get_global_id(0); a[i] += b[i] * f; }"
     "__kernel void subtract(__global int *a, __global const int *b, __global const int *c) {"
     "    size_t i = get_global_id(0); a[i] = b[i] - c[i]; }"
-    /* Adds 0, after some milliseconds: time for others to be collected behind it. */
+    /* Adds 0, after some time for others to be collected behind it: x is odd. */
     "__kernel void work(__global int *a, int rounds) {"
-    "    size_t i = get_global_id(0); int x = 1;"
-    "    for (int r = 0; r < rounds; r++) x = x * 3 + (x >> 7) | 1;"
-    "    a[i] += x == 0; }";
+    "    size_t i = get_global_id(0); int x = (int)i | 1;"
+    "    for (int r = 0; r < rounds; r++) x = (x * 3 + 2) ^ ((x >> 7) & ~1);"
+    "    a[i] += x == 2 * rounds; }";
 
 static void begin(void) {
     uint32_t state = 1;
@@ -92,7 +92,7 @@ static void do_subtract(int a, int b, int c) {
 
 static void do_work(int a) {
     set_mem(work, 0, buffers[a]);
-    set_int(work, 1, 20000);
+    set_int(work, 1, 5000);
     launch(work, N);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/history.h"
 
+static atomic_ullong total[TUTTI_MAX_DEVICES][TUTTI_DIRECTIONS]; /* bytes */
+
 void tutti_history_use(struct tutti_history *history, const struct tutti_real_device *device) {
     unsigned bit = 1u << device->index;
     if (!(atomic_load_explicit(&history->users, memory_order_relaxed) & bit))
@@ -27,6 +29,12 @@ void tutti_history_move(struct tutti_history *history, const struct tutti_real_d
                         enum tutti_direction direction, size_t bytes) {
     add(&history->on[device->index].bytes[direction], bytes);
     add(&history->on[device->index].transfers[direction], 1);
+    add(&total[device->index][direction], bytes);
+}
+
+cl_ulong tutti_history_total(const struct tutti_real_device *device,
+                             enum tutti_direction direction) {
+    return atomic_load_explicit(&total[device->index][direction], memory_order_relaxed);
 }
 
 void tutti_history_evict(struct tutti_history *history, const struct tutti_real_device *device) {

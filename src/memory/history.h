@@ -28,6 +28,9 @@ unsigned tutti_history_overwrite(struct tutti_history *history);
 
 void tutti_history_move(struct tutti_history *history, const struct tutti_real_device *device,
                         enum tutti_direction direction, size_t bytes);
+/* Bytes that went that way of all memory objects so far. */
+cl_ulong tutti_history_total(const struct tutti_real_device *device,
+                             enum tutti_direction direction);
 /* A copy had to leave the device's memory to make room. */
 void tutti_history_evict(struct tutti_history *history, const struct tutti_real_device *device);
 

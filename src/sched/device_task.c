@@ -83,6 +83,7 @@ static void take_result(struct tutti_device_task *task, const struct tutti_real_
 
 static void take_times(struct tutti_device_task *task, struct tutti_real_device *device) {
     cl_event event = task->command.event;
+    double time = 0;
     if (task->real_end) {
         /* The device's clock is not the host's: the moment of the enqueue is known in both. */
         cl_ulong wait =
@@ -90,11 +91,12 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
         cl_ulong length = task->real_end > task->real_start ? task->real_end - task->real_start : 0;
         event->started = task->enqueued + wait;
         event->ended = event->started + length;
+        time = (double)length / 1000;
         if (task->learn && task->result == CL_COMPLETE)
-            task->learn(task, device, (double)length / 1000);
+            task->learn(task, device, time);
     }
     if (task->result == CL_COMPLETE)
-        tutti_statistics_count(device);
+        tutti_statistics_count(task, device, time);
 }
 
 /* Ends all commands of the batch, in order. */

@@ -163,3 +163,13 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
                                                     memory_order_relaxed));
     atomic_store_explicit(&model->learnt[kind], true, memory_order_relaxed);
 }
+
+unsigned tutti_model_count(const struct tutti_real_device *device) {
+    unsigned kind = kind_of(device), count = 0;
+    pthread_mutex_lock(&models.lock);
+    for (unsigned b = 0; b < BUCKETS; b++)
+        for (struct tutti_model *model = models.bucket[b]; model; model = model->next)
+            count += model->time[kind] > 0;
+    pthread_mutex_unlock(&models.lock);
+    return count;
+}

@@ -46,6 +46,9 @@ bool tutti_model_is_curious(struct tutti_model *model, const struct tutti_real_d
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
                        double time);
 
+/* How many there are that were measured on the device, now or by an earlier process. */
+unsigned tutti_model_count(const struct tutti_real_device *device);
+
 /* Keeps what was learnt for the next process (model_store.h). At exit. */
 void tutti_model_keep(void);
 

@@ -7,6 +7,7 @@
 #include "sched/environment.h"
 #include "sched/idle.h"
 #include "sched/model.h"
+#include "sched/statistics.h"
 #include "virtual_device/build.h"
 
 #include <CL/cl_ext.h>
@@ -178,6 +179,7 @@ static void at_exit(void) {
     }
     pthread_mutex_unlock(&pause_state.lock);
     tutti_model_keep();
+    tutti_statistics_print();
 }
 
 /*

@@ -2,10 +2,17 @@
 #ifndef TUTTI_STATISTICS_H
 #define TUTTI_STATISTICS_H
 
-#include "virtual_device/device.h"
+#include "sched/device_task.h"
 
-/* A command ended on the device. */
-void tutti_statistics_count(const struct tutti_real_device *device);
+/*
+ * A command ended on the device, after so many µs of its time; 0: not measured, taken from its
+ * model.
+ */
+void tutti_statistics_count(struct tutti_device_task *task, struct tutti_real_device *device,
+                            double time);
+
+/* With TUTTI_STATS, says at exit what each device did. */
+void tutti_statistics_print(void);
 
 /*
  * Extension function "clGetDeviceTaskCountsTUTTI": what ran where. For each real device, in the
