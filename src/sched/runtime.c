@@ -41,7 +41,8 @@ static struct {
     pthread_cond_t drained;
     atomic_long busy;
     bool paused;
-    bool trimming;       /* drivers get memory back right now */
+    bool watched;  /* somebody waits for `idle`; waking a thread for each command would cost much */
+    bool trimming; /* drivers get memory back right now */
     unsigned long stamp; /* counts the times that `busy` left zero */
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER,
                  .idle = PTHREAD_COND_INITIALIZER,
@@ -96,7 +97,8 @@ void tutti_runtime_idle(void) {
             return;
     pthread_mutex_lock(&pause_state.lock);
     if (atomic_fetch_sub(&pause_state.busy, 1) == 1) {
-        pthread_cond_signal(&pause_state.idle);
+        if (pause_state.watched)
+            pthread_cond_signal(&pause_state.idle);
         pthread_cond_broadcast(&pause_state.drained);
     }
     pthread_mutex_unlock(&pause_state.lock);
@@ -115,6 +117,7 @@ static void deadline_in(struct timespec *deadline, long milliseconds) {
 /* Waits while there is work, or the workers sleep; after two seconds of sleep gives memory back. */
 static void wait_for_idleness(void) {
     bool trimmed = false;
+    pause_state.watched = true;
     while (atomic_load(&pause_state.busy) > 0 || pause_state.paused) {
         if (trimmed || !pause_state.paused) {
             pthread_cond_wait(&pause_state.idle, &pause_state.lock);
@@ -133,9 +136,10 @@ static void wait_for_idleness(void) {
             trimmed = true;
         }
     }
+    pause_state.watched = false;
 }
 
-/* Puts the workers to sleep when nothing was in flight for 10 ms. */
+/* Puts the workers to sleep when nothing was in flight for 10 to 20 ms. */
 static void *keeper(void *unused) {
     (void)unused;
     pthread_mutex_lock(&pause_state.lock);
@@ -144,8 +148,7 @@ static void *keeper(void *unused) {
         unsigned long stamp = pause_state.stamp;
         struct timespec deadline;
         deadline_in(&deadline, 10);
-        while (pause_state.stamp == stamp &&
-               pthread_cond_timedwait(&pause_state.idle, &pause_state.lock, &deadline) != ETIMEDOUT)
+        while (pthread_cond_timedwait(&pause_state.idle, &pause_state.lock, &deadline) != ETIMEDOUT)
             ;
         if (pause_state.stamp == stamp && !pause_state.paused) {
             starpu_pause();
