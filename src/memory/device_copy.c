@@ -122,22 +122,28 @@ struct far_end {
     const struct tutti_copy *copy;
 };
 
-static cl_int move_part(const struct tutti_staging *staging, const struct tutti_place *there,
-                        void *pinned, const struct tutti_place *packed,
-                        const struct tutti_region *part) {
+static cl_int start_part(const struct tutti_staging *staging, const struct tutti_place *there,
+                         void *pinned, const struct tutti_place *packed,
+                         const struct tutti_region *part, cl_event *event) {
     const struct far_end *end = (const struct far_end *)(const void *)staging;
     const struct tutti_real_device *device = end->copy->device;
-    cl_event event;
     /* Not a blocking command: NVIDIA's driver keeps a lock for its length. */
     tutti_driver_lock(device);
     cl_int error = staging->to_device
-                       ? enqueue_write(end->view, end->copy, there, pinned, packed, part, &event)
-                       : enqueue_read(end->view, end->copy, there, pinned, packed, part, &event);
-    if (error == CL_SUCCESS) {
+                       ? enqueue_write(end->view, end->copy, there, pinned, packed, part, event)
+                       : enqueue_read(end->view, end->copy, there, pinned, packed, part, event);
+    if (error == CL_SUCCESS)
         device->dispatch->clFlush(staging->to_device ? device->place.uploads
                                                      : device->place.downloads);
-        error = wait_for(device->dispatch, event);
-    }
+    tutti_driver_unlock(device);
+    return error;
+}
+
+static cl_int wait_for_part(const struct tutti_staging *staging, cl_event event) {
+    const struct far_end *end = (const struct far_end *)(const void *)staging;
+    const struct tutti_real_device *device = end->copy->device;
+    tutti_driver_lock(device);
+    cl_int error = wait_for(device->dispatch, event);
     tutti_driver_unlock(device);
     return error;
 }
@@ -151,7 +157,7 @@ static bool stage(const struct tutti_view *view, const struct tutti_copy *copy, 
     if (!threads ||
         tutti_pinned_covers((char *)memory + first, tutti_place_end(here, region) - first))
         return false;
-    struct far_end end = {{move_part, to_device}, view, copy};
+    struct far_end end = {{start_part, wait_for_part, to_device}, view, copy};
     *error = tutti_staging_run(&end.staging, threads, there, memory, here, region);
     return *error != CL_OUT_OF_HOST_MEMORY;
 }

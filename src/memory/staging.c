@@ -16,8 +16,9 @@
  * Chunks are as large as this where each thread gets two: a driver's command, and waking a thread,
  * cost what moving some hundred kilobytes does.
  */
-#define LARGEST_CHUNK ((size_t)4 << 20)
+#define LARGEST_CHUNK ((size_t)2 << 20)
 #define SMALLEST_CHUNK ((size_t)1 << 20)
+#define SLOTS (2 * LARGEST_CHUNK) /* of one thread */
 
 struct run {
     const struct tutti_staging *staging; /* NULL: both ends are host memory */
@@ -59,52 +60,95 @@ static struct tutti_place moved(const struct tutti_place *place, size_t x, size_
     return result;
 }
 
-static cl_int move_chunk(const struct run *run, size_t index, char *slot) {
+/* A chunk on its way: its places, and the page-locked memory that it goes through. */
+struct chunk {
+    struct tutti_region part;
+    struct tutti_place there, here, packed;
+    char *slot;
+    cl_event event; /* NULL: none under way */
+};
+
+/* Takes the next chunk; false when there is none, or an error. */
+static bool next_chunk(struct run *run, struct chunk *chunk) {
     const size_t *size = run->region->size;
+    size_t index;
+    if (atomic_load(&run->error) != CL_SUCCESS ||
+        (index = atomic_fetch_add(&run->next, 1)) >= run->chunks)
+        return false;
     size_t z = index / run->per_slice, in_slice = index % run->per_slice;
     size_t y = in_slice / run->per_row * run->rows, x = in_slice % run->per_row * run->columns;
-    struct tutti_region part = {
+    chunk->part = (struct tutti_region){
         {smaller(run->columns, size[0] - x), smaller(run->rows, size[1] - y), 1}};
-    struct tutti_place packed = {{0, 0, 0}, part.size[0], part.size[0] * part.size[1]};
-    struct tutti_place there = moved(run->there, x, y, z), here = moved(run->here, x, y, z);
-    if (!run->staging) {
-        tutti_region_copy(run->memory, &here, run->other, &there, &part);
-        return CL_SUCCESS;
-    }
-    if (run->staging->to_device)
-        tutti_region_copy(slot, &packed, run->memory, &here, &part);
-    cl_int error = run->staging->move(run->staging, &there, slot, &packed, &part);
-    if (error == CL_SUCCESS && !run->staging->to_device)
-        tutti_region_copy(run->memory, &here, slot, &packed, &part);
-    return error;
+    chunk->packed = tutti_place_linear(0, chunk->part.size[0]);
+    chunk->packed.slice_pitch = chunk->part.size[0] * chunk->part.size[1];
+    chunk->there = moved(run->there, x, y, z);
+    chunk->here = moved(run->here, x, y, z);
+    return true;
 }
 
-/* Each thread has a slot of page-locked memory. */
-static void move_chunks(struct run *run, struct tutti_pinned *slot) {
-    size_t index;
-    while (atomic_load(&run->error) == CL_SUCCESS &&
-           (index = atomic_fetch_add(&run->next, 1)) < run->chunks) {
-        cl_int error = move_chunk(run, index, slot ? tutti_pinned_bytes(slot) : NULL);
-        if (error != CL_SUCCESS)
-            atomic_store(&run->error, error);
+static void start_chunk(struct run *run, struct chunk *chunk) {
+    const struct tutti_staging *staging = run->staging;
+    if (staging->to_device)
+        tutti_region_copy(chunk->slot, &chunk->packed, run->memory, &chunk->here, &chunk->part);
+    cl_int error = staging->start(staging, &chunk->there, chunk->slot, &chunk->packed, &chunk->part,
+                                  &chunk->event);
+    if (error == CL_SUCCESS)
+        return;
+    chunk->event = NULL;
+    atomic_store(&run->error, error);
+}
+
+/* If it is under way. */
+static void end_chunk(struct run *run, struct chunk *chunk) {
+    const struct tutti_staging *staging = run->staging;
+    if (!chunk->event)
+        return;
+    cl_int error = staging->wait(staging, chunk->event);
+    chunk->event = NULL;
+    if (error != CL_SUCCESS)
+        atomic_store(&run->error, error);
+    else if (!staging->to_device)
+        tutti_region_copy(run->memory, &chunk->here, chunk->slot, &chunk->packed, &chunk->part);
+}
+
+/* Each thread has two chunks' page-locked memory: it copies the one while the other moves. */
+static void stage_chunks(struct run *run, struct tutti_pinned *pinned) {
+    struct chunk chunks[2] = {{.slot = tutti_pinned_bytes(pinned)},
+                              {.slot = tutti_pinned_bytes(pinned) + LARGEST_CHUNK}};
+    struct chunk *one = &chunks[0], *other = &chunks[1];
+    while (next_chunk(run, one)) {
+        start_chunk(run, one);
+        end_chunk(run, other);
+        struct chunk *last = one;
+        one = other;
+        other = last;
     }
-    tutti_pinned_free(slot);
+    end_chunk(run, other);
+    tutti_pinned_free(pinned);
+}
+
+static void copy_chunks(struct run *run) {
+    struct chunk chunk;
+    while (next_chunk(run, &chunk))
+        tutti_region_copy(run->memory, &chunk.here, run->other, &chunk.there, &chunk.part);
 }
 
 static void help(struct tutti_job *job) {
     struct helper *helper = (struct helper *)(void *)job;
     struct run *run = helper->run;
-    struct tutti_pinned *slot = run->staging ? tutti_pinned_allocate(LARGEST_CHUNK) : NULL;
-    if (slot || !run->staging) /* else the others do it */
-        move_chunks(run, slot);
+    struct tutti_pinned *slots = run->staging ? tutti_pinned_allocate(SLOTS) : NULL;
+    if (slots) /* else the others do it */
+        stage_chunks(run, slots);
+    else if (!run->staging)
+        copy_chunks(run);
     pthread_mutex_lock(&run->lock);
     if (--run->helping == 0)
         pthread_cond_signal(&run->done);
     pthread_mutex_unlock(&run->lock);
 }
 
-/* The caller's thread takes part, with its own slot. */
-static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *slot) {
+/* The caller's thread takes part, with its own slots. */
+static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
     struct helper helpers[MOST_THREADS];
     size_t chunk = tutti_region_bytes(run->region) / (2 * threads);
     chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
@@ -117,7 +161,10 @@ static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *sl
         helpers[i - 1] = (struct helper){.job.run = help, .run = run};
         tutti_pool_run(&helpers[i - 1].job);
     }
-    move_chunks(run, slot);
+    if (run->staging)
+        stage_chunks(run, slots);
+    else
+        copy_chunks(run);
     pthread_mutex_lock(&run->lock);
     while (run->helping)
         pthread_cond_wait(&run->done, &run->lock);
@@ -132,8 +179,8 @@ cl_int tutti_staging_run(const struct tutti_staging *staging, unsigned threads,
                          const struct tutti_place *here, const struct tutti_region *region) {
     struct run run = {
         .staging = staging, .there = there, .here = here, .region = region, .memory = memory};
-    struct tutti_pinned *slot = tutti_pinned_allocate(LARGEST_CHUNK);
-    return slot ? run_all(&run, threads, slot) : CL_OUT_OF_HOST_MEMORY;
+    struct tutti_pinned *slots = tutti_pinned_allocate(SLOTS);
+    return slots ? run_all(&run, threads, slots) : CL_OUT_OF_HOST_MEMORY;
 }
 
 void tutti_staging_copy(void *target, const struct tutti_place *to, const void *source,
