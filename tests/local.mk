@@ -44,7 +44,8 @@ VARIANT_TESTS = \
 	tests/variant_real_pocl \
 	tests/variant_pthread \
 	tests/variant_oclgrind \
-	tests/variant_staged
+	tests/variant_staged \
+	tests/variant_memory
 
 EXTRA_DIST += $(VARIANT_TESTS) tests/run-variant tests/night tests/valgrind.supp
 

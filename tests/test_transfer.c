@@ -503,10 +503,47 @@ START_TEST(blocking_write_may_reuse_host_memory) {
         ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, 1 << 20, host, 0, NULL, NULL));
         memset(host, 0xFF, 1 << 20);
         read_ints(buffer, host, count);
-        for (size_t i = 0; i < count; i++)
-            ck_assert_int_eq(host[i], round);
+        size_t right = 0;
+        while (right < count && host[right] == round)
+            right++;
+        ck_assert_uint_eq(right, count); /* one assertion: each costs a system call */
     }
     free(host);
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
+/* More than any driver, or Tutti, moves at once; odd sizes and places. */
+START_TEST(many_mebibytes) {
+    enum { MANY = (9 << 20) + 13, FIRST = 4099, PART = (5 << 20) + 7 };
+    enum { PITCH = 8191, ROW = 5003, ROWS = 1000 };
+    cl_mem buffer = make_buffer(0, MANY, NULL);
+    unsigned char *host = malloc(MANY), *back = malloc(MANY);
+    size_t origin[3] = {17, 2, 0}, zero[3] = {0, 0, 0}, region[3] = {ROW, ROWS, 1};
+    size_t wrong = 0;
+
+    for (size_t i = 0; i < MANY; i++)
+        host[i] = (unsigned char)(i * 7 + i / 4096);
+    ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, MANY, host, 0, NULL, NULL));
+    memset(back, 0, MANY);
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, MANY, back, 0, NULL, NULL));
+    ck_assert_int_eq(memcmp(host, back, MANY), 0);
+    memset(host + FIRST, 0x5A, PART);
+    ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, FIRST, PART, host + FIRST, 0, NULL, NULL));
+    ck_ok(clEnqueueReadBufferRect(queue, buffer, CL_TRUE, origin, zero, region, PITCH, 0, ROW, 0,
+                                  back, 0, NULL, NULL));
+    for (size_t y = 0; y < ROWS; y++)
+        wrong += memcmp(back + y * ROW, host + (y + 2) * PITCH + 17, ROW) != 0;
+    ck_assert_uint_eq(wrong, 0);
+    memset(back, 0xC3, ROW * ROWS);
+    ck_ok(clEnqueueWriteBufferRect(queue, buffer, CL_TRUE, origin, zero, region, PITCH, 0, ROW, 0,
+                                   back, 0, NULL, NULL));
+    for (size_t y = 0; y < ROWS; y++)
+        memset(host + (y + 2) * PITCH + 17, 0xC3, ROW);
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 1, MANY - 1, back, 0, NULL, NULL));
+    ck_assert_int_eq(memcmp(host + 1, back, MANY - 1), 0);
+    free(host);
+    free(back);
     ck_ok(clReleaseMemObject(buffer));
 }
 END_TEST
@@ -533,6 +570,7 @@ int main(int argc, char **argv) {
         rect_wrong,
         events_of_the_right_kind,
         blocking_write_may_reuse_host_memory,
+        many_mebibytes,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));
