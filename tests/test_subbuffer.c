@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
+#include <unistd.h>
+
 enum { PARTS = 4 };
 
 static cl_program program;
@@ -376,6 +378,46 @@ START_TEST(released_before_its_content_is_used) {
 }
 END_TEST
 
+/* What a released part leaves to its buffer must not reach what another part has mapped there. */
+START_TEST(a_part_released_while_another_is_mapped) {
+    enum { SIZE = 4096, FROM = 100, COUNT_MAPPED = 50 };
+    static cl_int memory[SIZE / 4] __attribute__((aligned(4096)));
+    cl_program made = make_program(common_source);
+    cl_kernel fill = make_kernel(made, "set");
+    cl_buffer_region all = {0, SIZE};
+    cl_int seen[SIZE / 4], seven = 7;
+
+    for (int users = 0; users < 2; users++) {
+        cl_mem whole = make_buffer(users ? CL_MEM_USE_HOST_PTR : 0, SIZE, users ? memory : NULL);
+        cl_mem written =
+            ck_made(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &all, &error));
+        cl_mem mapped =
+            ck_made(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &all, &error));
+
+        ck_ok(clSetKernelArg(fill, 0, sizeof(written), &written));
+        ck_ok(clSetKernelArg(fill, 1, sizeof(seven), &seven));
+        launch(fill, SIZE / 4);
+        cl_int *map = ck_made(clEnqueueMapBuffer(queue, mapped, CL_TRUE, CL_MAP_WRITE, FROM * 4,
+                                                 COUNT_MAPPED * 4, 0, NULL, NULL, &error));
+        for (int i = 0; i < COUNT_MAPPED; i++)
+            map[i] = 1000 + i;
+        ck_ok(clReleaseMemObject(written));
+        ck_ok(clFinish(queue));
+        usleep(20000);
+        for (int i = 0; i < COUNT_MAPPED; i++)
+            ck_assert_int_eq(map[i], 1000 + i);
+        ck_ok(clEnqueueUnmapMemObject(queue, mapped, map, 0, NULL, NULL));
+        read_ints(whole, seen, SIZE / 4);
+        for (int i = 0; i < SIZE / 4; i++)
+            ck_assert_int_eq(seen[i], i >= FROM && i < FROM + COUNT_MAPPED ? 1000 + i - FROM : 7);
+        ck_ok(clReleaseMemObject(mapped));
+        ck_ok(clReleaseMemObject(whole));
+    }
+    ck_ok(clReleaseKernel(fill));
+    ck_ok(clReleaseProgram(made));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         info,
@@ -392,6 +434,7 @@ int main(int argc, char **argv) {
         two_children_in_one_kernel,
         a_child_keeps_its_parent,
         released_before_its_content_is_used,
+        a_part_released_while_another_is_mapped,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -18,10 +18,28 @@ struct update {
     struct tutti_region region;
 };
 
+/*
+ * Spares what the program has mapped for writing: its bytes are newer, and after the unmap they are
+ * brought here. The maps stay as they are meanwhile, as they use the target too.
+ */
+static cl_int copy_around_maps(const struct update *update) {
+    size_t first = update->to.origin[0], last = first + update->region.size[0];
+    cl_int result = CL_SUCCESS;
+    for (size_t begin, end = first; end < last && result == CL_SUCCESS;) {
+        end = tutti_view_next_unmapped(update->target, 0, 0, end, last, &begin);
+        struct tutti_place from = update->from, to = update->to;
+        struct tutti_region region = tutti_region_linear(end - begin);
+        from.origin[0] += begin - first;
+        to.origin[0] = begin;
+        if (end > begin)
+            result = tutti_access_copy(update->source, &from, update->target, &to, &region);
+    }
+    return result;
+}
+
 static void run_update(struct tutti_job *job) {
     struct update *update = (void *)((char *)job - offsetof(struct update, job));
-    cl_int error = tutti_access_copy(update->source, &update->from, update->target, &update->to,
-                                     &update->region);
+    cl_int error = copy_around_maps(update);
     if (error != CL_SUCCESS)
         tutti_log(ERROR, "bringing a sub-buffer up to date failed with %d", error);
     tutti_acquisition_release(&update->acquisition);
@@ -119,6 +137,15 @@ bool tutti_coherence_read(struct tutti_view *view, size_t begin, size_t end) {
         free(stale);
     }
     return true;
+}
+
+bool tutti_coherence_is_stale(const struct tutti_view *view, size_t begin, size_t end) {
+    begin += view->origin;
+    end += view->origin;
+    for (const struct tutti_stale *stale = view->stale; stale; stale = stale->next)
+        if (stale->begin < end && begin < stale->end)
+            return true;
+    return false;
 }
 
 bool tutti_coherence_write(struct tutti_view *view, size_t begin, size_t end, bool all) {

@@ -10,6 +10,9 @@
  * in the view. Functions return false when out of memory.
  */
 
+/* Is any of [begin, end) newer in another view? */
+bool tutti_coherence_is_stale(const struct tutti_view *view, size_t begin, size_t end);
+
 /* A command is about to read [begin, end): brings it up to date with the other views. */
 bool tutti_coherence_read(struct tutti_view *view, size_t begin, size_t end);
 

@@ -132,38 +132,6 @@ static int upload(struct tutti_real_device *device, void *source, void *target, 
     return hand_to_starpu(device, device->place.uploads, real, event);
 }
 
-/* Does a mapped box reach into row y of slice z? Then which of its bytes. */
-static bool mapped_in_row(const struct tutti_mapped *mapped, size_t y, size_t z, size_t *begin,
-                          size_t *end) {
-    const size_t *origin = mapped->place.origin, *size = mapped->region.size;
-    *begin = origin[0];
-    *end = origin[0] + size[0];
-    return y - origin[1] < size[1] && z - origin[2] < size[2];
-}
-
-/*
- * The next bytes of a row, from `at` on, that are not mapped for writing: from *begin to the end
- * that is returned; both are `width` when there are none. With the view's lock held.
- */
-static size_t next_unmapped(const struct tutti_view *view, size_t y, size_t z, size_t at,
-                            size_t width, size_t *begin) {
-    size_t from, to, end = width;
-    const struct tutti_mapped *m = view->mapped;
-    while (m) { /* past all that covers `at` */
-        if (mapped_in_row(m, y, z, &from, &to) && from <= at && at < to) {
-            at = to;
-            m = view->mapped;
-        } else {
-            m = m->next;
-        }
-    }
-    for (m = view->mapped; m; m = m->next)
-        if (mapped_in_row(m, y, z, &from, &to) && from > at && from < end)
-            end = from;
-    *begin = at;
-    return end;
-}
-
 /*
  * Reads all but what the program has mapped for writing: those bytes are the program's. Packed
  * bytes come from `source`, those of a buffer from the device.
@@ -180,7 +148,7 @@ static void fetch_around_maps(const struct tutti_real_device *device,
             size_t here = z * at_home.slice_pitch + y * at_home.row_pitch;
             size_t begin = 0, end = 0, width = region.size[0];
             while (end < width) {
-                end = next_unmapped(view, y, z, end, width, &begin);
+                end = tutti_view_next_unmapped(view, y, z, end, width, &begin);
                 if (end > begin && source)
                     memcpy(home + here + begin, source + there + begin, end - begin);
                 else if (end > begin)

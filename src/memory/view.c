@@ -186,3 +186,31 @@ void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place 
     pthread_mutex_unlock(&view->lock);
     free(mapped);
 }
+
+/* Does a mapped box reach into row y of slice z? Then which of its bytes. */
+static bool mapped_in_row(const struct tutti_mapped *mapped, size_t y, size_t z, size_t *begin,
+                          size_t *end) {
+    const size_t *origin = mapped->place.origin, *size = mapped->region.size;
+    *begin = origin[0];
+    *end = origin[0] + size[0];
+    return y - origin[1] < size[1] && z - origin[2] < size[2];
+}
+
+size_t tutti_view_next_unmapped(const struct tutti_view *view, size_t y, size_t z, size_t at,
+                                size_t width, size_t *begin) {
+    size_t from, to, end = width;
+    const struct tutti_mapped *m = view->mapped;
+    while (m) { /* past all that covers `at` */
+        if (mapped_in_row(m, y, z, &from, &to) && from <= at && at < to) {
+            at = to;
+            m = view->mapped;
+        } else {
+            m = m->next;
+        }
+    }
+    for (m = view->mapped; m; m = m->next)
+        if (mapped_in_row(m, y, z, &from, &to) && from > at && from < end)
+            end = from;
+    *begin = at;
+    return end;
+}

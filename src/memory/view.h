@@ -171,6 +171,14 @@ bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *pl
 void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,
                               const struct tutti_region *region);
 
+/*
+ * The next bytes of row y of slice z, from `at` on, that are not mapped for writing: from *begin to
+ * the end that is returned; both are `width` when there are none. With the view's lock held, or
+ * while no map or unmap can be executed.
+ */
+size_t tutti_view_next_unmapped(const struct tutti_view *view, size_t y, size_t z, size_t at,
+                                size_t width, size_t *begin);
+
 /* StarPU's data interface for views (interface.c). */
 extern struct starpu_data_interface_ops tutti_interface_ops;
 

@@ -23,6 +23,27 @@ static struct tutti_view *mapped_view(const struct tutti_transfer *transfer,
     return view->root;
 }
 
+/*
+ * Then the map and the unmap use the buffer's home memory too: after what was brought there before,
+ * and where the map changes bytes of it, after those who read them.
+ */
+static void use_mapped(struct tutti_transfer *transfer, bool changes) {
+    const struct tutti_view *view = transfer->view[0];
+    if (!mapped_elsewhere(transfer->mem[0]))
+        return;
+    size_t begin = view->origin + tutti_transfer_first(transfer, 0);
+    size_t end = view->origin + tutti_transfer_end(transfer, 0);
+    changes = changes && tutti_coherence_is_stale(view->root, begin, end);
+    tutti_acquisition_add(&transfer->acquisition, view->root, changes ? TUTTI_WRITES : TUTTI_READS);
+}
+
+static bool prepare_map(struct tutti_transfer *transfer) {
+    if (!tutti_transfer_prepare_read(transfer))
+        return false;
+    use_mapped(transfer, true);
+    return true;
+}
+
 static cl_int execute_map(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     cl_int error = CL_SUCCESS;
@@ -55,8 +76,7 @@ static void note_map(struct tutti_transfer *transfer, const struct tutti_map *ma
 }
 
 struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map) {
-    struct tutti_transfer *transfer =
-        tutti_transfer_create(execute_map, tutti_transfer_prepare_read, mem, NULL);
+    struct tutti_transfer *transfer = tutti_transfer_create(execute_map, prepare_map, mem, NULL);
     if (!transfer)
         return NULL;
     note_map(transfer, map, true);
@@ -65,6 +85,7 @@ struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map
 
 static bool prepare_unmap(struct tutti_transfer *transfer) {
     struct tutti_view *view = tutti_transfer_take(transfer);
+    use_mapped(transfer, false);
     if (!map_writes(transfer->map.flags)) {
         tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
         return true;
