@@ -209,7 +209,8 @@ tests_test_door_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_door_LDADD = $(TEST_LIBS)
 
 # The vendors directory of the build holds the fresh driver and the machine's other ones. Two devices
-# even where there is only PoCL. StarPU and PoCL keep what they learn in the build tree.
+# even where there is only PoCL. StarPU and PoCL keep what they learn in the build tree. Of libraries
+# that are built without it, ThreadSanitizer sees some accesses and not the locks around them.
 AM_TESTS_ENVIRONMENT += \
 	TUTTI_TEST_PLATFORM=$${TUTTI_TEST_PLATFORM-Tutti}; \
 	TUTTI_TEST_LIBRARY='$(abs_top_builddir)/.libs/libtutti.so'; \
@@ -219,9 +220,10 @@ AM_TESTS_ENVIRONMENT += \
 	POCL_DEVICES=$${POCL_DEVICES-'basic basic'}; \
 	STARPU_HOME='$(abs_top_builddir)/tests/home'; \
 	XDG_CACHE_HOME='$(abs_top_builddir)/tests/home'; \
+	TSAN_OPTIONS=$${TSAN_OPTIONS-ignore_noninstrumented_modules=1}; \
 	$(MKDIR_P) '$(abs_top_builddir)/tests/home'; \
 	export TUTTI_TEST_PLATFORM TUTTI_TEST_LIBRARY TUTTI_TEST_PROGRAMS TUTTI_TEST_VENDORS \
-	OCL_ICD_VENDORS POCL_DEVICES STARPU_HOME XDG_CACHE_HOME;
+	OCL_ICD_VENDORS POCL_DEVICES STARPU_HOME XDG_CACHE_HOME TSAN_OPTIONS;
 
 # A test that hangs ends, and counts as failed.
 LOG_COMPILER = timeout

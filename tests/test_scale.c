@@ -258,16 +258,18 @@ START_TEST(events_kept) {
 END_TEST
 
 START_TEST(an_idle_process_uses_no_processor) {
-    clock_t before;
-    double spent;
+    double spent = 1;
 
     begin();
     launch(add, 16);
     ck_ok(clFinish(queue));
-    usleep(200000);
-    before = clock();
-    usleep(1000000);
-    spent = (double)(clock() - before) / CLOCKS_PER_SEC;
+    /* On a loaded machine it may take a while until all threads have gone to sleep. */
+    for (int tries = 0; tries < 5 && spent >= 0.2; tries++) {
+        usleep(200000);
+        clock_t before = clock();
+        usleep(1000000);
+        spent = (double)(clock() - before) / CLOCKS_PER_SEC;
+    }
     ck_assert_msg(spent < 0.2, "an idle second cost %.2f s of processor time", spent);
     end();
 }

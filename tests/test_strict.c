@@ -12,13 +12,15 @@ START_TEST(probe) {
     cl_command_queue loose = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
     cl_mem a = make_buffer(0, 64, NULL), b = make_buffer(0, 64, NULL);
     cl_event gate = make_user_event(), first, second;
+    const char *order = getenv("TUTTI_ORDER");
+    /* That nothing passes is believed after a while; that it does is worth waiting for. */
+    int most = order && strcmp(order, "strict") == 0 ? 100 : 12000, waited = 0;
     cl_int one = 1, seen[2];
-    int waited = 0;
 
     ck_ok(clEnqueueFillBuffer(loose, a, &one, 4, 0, 64, 1, &gate, &first));
     ck_ok(clEnqueueFillBuffer(loose, b, &one, 4, 0, 64, 0, NULL, &second));
     ck_ok(clFlush(loose));
-    while (event_status(second) > CL_COMPLETE && waited++ < 100)
+    while (event_status(second) > CL_COMPLETE && waited++ < most)
         usleep(5000);
     printf("order %s\n", event_status(second) == CL_COMPLETE ? "passed" : "held");
     ck_assert_int_gt(event_status(first), CL_COMPLETE);
