@@ -150,9 +150,10 @@ tests_test_overlap_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_overlap_LDADD = $(TEST_LIBS)
 
 tests_test_random_SOURCES = tests/test_random.c \
-	tests/random/commands.c \
+	tests/random/commands.c tests/random/commands_image.c \
 	tests/random/execute.c tests/random/execute.h \
-	tests/random/generate.c tests/random/propose.c tests/random/maker.h \
+	tests/random/generate.c tests/random/propose.c \
+	tests/random/propose_image.c tests/random/maker.h \
 	tests/random/interpret.c tests/random/outcome.h \
 	tests/random/order.c tests/random/order.h \
 	tests/random/program.c tests/random/program.h \

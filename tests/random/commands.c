@@ -55,6 +55,9 @@ static cl_int transfer(const struct call *call) {
 static cl_int map(const struct call *call) {
     const struct step *s = call->step;
     cl_int code = CL_SUCCESS;
+    if (object_is_image(call->run->program, s->object[0]))
+        return image_map(call->run, call->number, call->queue, call->wait_count, call->list,
+                         call->event);
     call->run->mapped[call->number] = clEnqueueMapBuffer(
         call->queue, run_object(call->run, s->object[0]), call->blocking, s->map_flags,
         s->box[0].origin[0], s->region[0], call->wait_count, call->list, call->event, &code);
@@ -136,8 +139,13 @@ static cl_int command(const struct call *call, struct run_thread *thread) {
     case STEP_BARRIER:
         return clEnqueueBarrierWithWaitList(call->queue, call->wait_count, call->list, call->event);
     default:
-        return transfer(call);
+        break;
     }
+    for (int k = 0; k < call->step->objects; k++)
+        if (object_is_image(call->run->program, call->step->object[k]))
+            return image_transfer(call->run, call->step, call->queue, call->wait_count, call->list,
+                                  call->event);
+    return transfer(call);
 }
 
 /* The wait list; commands of another queue must have been flushed (5.13). */

@@ -13,6 +13,14 @@ static const char source[] =
     "kernel void add(global uint *a, uint x, TAIL) { a[x + I] += work(value, rounds); }\n"
     "kernel void copy(global const uint *a, uint x, global uint *b, uint y, TAIL) {"
     "    b[y + I] = a[x + I]; }\n"
+    "kernel void paint(global const uint *a, uint x, write_only image2d_t b, uint y, TAIL) {"
+    "    int p = y + I, width = get_image_width(b);"
+    "    write_imageui(b, (int2)(p % width, p / width), (uint4)(a[x + I], 0, 0, 0)); }\n"
+    "constant sampler_t nearest = CLK_NORMALIZED_COORDS_FALSE | CLK_ADDRESS_CLAMP_TO_EDGE |"
+    "                             CLK_FILTER_NEAREST;\n"
+    "kernel void pick(read_only image2d_t a, uint x, global uint *b, uint y, TAIL) {"
+    "    int p = x + I, width = get_image_width(a);"
+    "    b[y + I] = read_imageui(a, nearest, (int2)(p % width, p / width)).x; }\n"
     "kernel void permute(global const uint *a, uint x, global uint *b, uint y, TAIL) {"
     "    b[y + I] = a[x + (7 * I + value) % count]; }\n"
     "kernel void reduce(global const uint *a, uint x, global uint *b, uint y, TAIL) {"
@@ -23,8 +31,8 @@ static const char source[] =
     "kernel void sum(global const uint *a, uint x, global const uint *b, uint y,"
     "                global uint *c, uint z, TAIL) { c[z + I] = a[x + I] + value * b[y + I]; }\n";
 
-static const char *const kernels[KERNEL_KINDS] = {"add", "copy", "permute", "reduce",
-                                                  "set", "stir", "sum"};
+static const char *const kernels[KERNEL_KINDS] = {"add",    "copy", "paint", "pick", "permute",
+                                                  "reduce", "set",  "stir",  "sum"};
 
 /* One program for all runs, and a context that changes now and then. */
 static cl_program built;
@@ -210,12 +218,15 @@ static void make_objects(struct run *run) {
             run->users[o] = malloc(object->size);
             memcpy(run->users[o], run->outcome->object[o], object->size);
         }
-        run->mem[o] = clCreateBuffer(context, object->flags, object->size,
-                                     run->users[o] ? run->users[o]
-                                     : given       ? run->outcome->object[o]
-                                                   : NULL,
-                                     &code);
-        run_must(run, -1, "clCreateBuffer", code);
+        void *content = run->users[o] ? run->users[o] : given ? run->outcome->object[o] : NULL;
+        if (object->pixel) {
+            cl_image_format format = image_format(object);
+            cl_image_desc desc = image_desc(object);
+            run->mem[o] = clCreateImage(context, object->flags, &format, &desc, content, &code);
+        } else {
+            run->mem[o] = clCreateBuffer(context, object->flags, object->size, content, &code);
+        }
+        run_must(run, -1, object->pixel ? "clCreateImage" : "clCreateBuffer", code);
     }
 }
 
@@ -261,17 +272,25 @@ static void close_maps(struct run *run) {
 
 static void look(struct run *run, int object) {
     const struct object *o = &run->program->object[object];
+    const size_t origin[3] = {0, 0, 0};
     cl_mem mem = run->mem[object], stage = NULL;
     cl_int code = CL_SUCCESS;
     if (o->flags & (CL_MEM_HOST_NO_ACCESS | CL_MEM_HOST_WRITE_ONLY)) {
         stage = clCreateBuffer(context, 0, o->size, NULL, &code);
         run_must(run, -1, "clCreateBuffer", code);
-        run_must(run, -1, "clEnqueueCopyBuffer",
-                 clEnqueueCopyBuffer(queue, mem, stage, 0, 0, o->size, 0, NULL, NULL));
+        code = o->pixel ? clEnqueueCopyImageToBuffer(queue, mem, stage, origin, o->shape, 0, 0,
+                                                     NULL, NULL)
+                        : clEnqueueCopyBuffer(queue, mem, stage, 0, 0, o->size, 0, NULL, NULL);
+        run_must(run, -1, "a copy at the end", code);
     }
-    run_must(run, -1, "clEnqueueReadBuffer",
-             clEnqueueReadBuffer(queue, stage ? stage : mem, CL_TRUE, 0, o->size,
-                                 run->outcome->object[object], 0, NULL, NULL));
+    if (o->pixel && !stage)
+        run_must(run, -1, "clEnqueueReadImage",
+                 clEnqueueReadImage(queue, mem, CL_TRUE, origin, o->shape, 0, 0,
+                                    run->outcome->object[object], 0, NULL, NULL));
+    else
+        run_must(run, -1, "clEnqueueReadBuffer",
+                 clEnqueueReadBuffer(queue, stage ? stage : mem, CL_TRUE, 0, o->size,
+                                     run->outcome->object[object], 0, NULL, NULL));
     if (stage)
         clReleaseMemObject(stage);
 }

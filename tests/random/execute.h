@@ -35,6 +35,16 @@ void run_must(struct run *run, int step, const char *what, cl_int code);
 
 cl_mem run_object(struct run *run, int object);
 
+/* The image's format, and what clCreateImage wants besides (commands_image.c). */
+cl_image_format image_format(const struct object *image);
+cl_image_desc image_desc(const struct object *image);
+
+/* The transfer or map with the wait list, as of commands.c. */
+cl_int image_transfer(struct run *run, const struct step *step, cl_command_queue on,
+                      cl_uint wait_count, const cl_event *list, cl_event *event);
+cl_int image_map(struct run *run, int number, cl_command_queue on, cl_uint wait_count,
+                 const cl_event *list, cl_event *event);
+
 /* Makes the call of step i. */
 void run_call(struct run_thread *thread, int i);
 

@@ -88,10 +88,20 @@ static void define(struct maker *maker, int object) {
     step.count = step.region[0] / 4;
     if (step.kind == STEP_KERNEL && !maker_kernel_may(maker->program, object, USE_W))
         step.kind = STEP_FILL;
+    if (object_is_image(maker->program, object)) {
+        const struct object *image = &maker->program->object[object];
+        step.kind = STEP_FILL;
+        step.rect = true;
+        step.pattern = image->pixel;
+        step.box[0] = image_box(image);
+        step.region[0] = image->shape[0] * image->pixel;
+        step.region[1] = image->shape[1];
+        step.region[2] = image->shape[2];
+    }
     maker_append(maker, &step, 0);
 }
 
-static cl_mem_flags choose_flags(struct maker *maker) {
+cl_mem_flags maker_choose_flags(struct maker *maker) {
     cl_mem_flags flags = CL_MEM_READ_WRITE;
     if (chance(maker, 12))
         flags = chance(maker, 50) ? CL_MEM_READ_ONLY : CL_MEM_WRITE_ONLY;
@@ -114,7 +124,7 @@ static void make_objects(struct maker *maker) {
             object->size -= 4 * between(maker, 1, 60);
         else if (chance(maker, 6))
             object->size = 65536;
-        object->flags = choose_flags(maker) | origins[below(maker, COUNT(origins))];
+        object->flags = maker_choose_flags(maker) | origins[below(maker, COUNT(origins))];
         object->early = maker->abilities.early_release && chance(maker, 12);
     }
     program->objects = roots;
@@ -136,6 +146,8 @@ static void make_objects(struct maker *maker) {
         }
         program->objects++;
     }
+    if (maker->abilities.images && chance(maker, 50))
+        maker_make_images(maker);
 }
 
 void program_generate(struct program *program, uint32_t seed, struct abilities abilities) {

@@ -39,6 +39,15 @@ static void copy_box(uint8_t *to, const struct box *at_to, const uint8_t *from,
                    from + box_first(at_from) + z * at_from->slice + y * at_from->row, region[0]);
 }
 
+static void fill_box(uint8_t *to, const struct step *step) {
+    const struct box *box = &step->box[0];
+    for (size_t z = 0; z < step->region[2]; z++)
+        for (size_t y = 0; y < step->region[1]; y++)
+            for (size_t x = 0; x < step->region[0]; x++)
+                to[box_first(box) + z * box->slice + y * box->row + x] =
+                    step_byte(step, x % step->pattern);
+}
+
 uint32_t kernel_work(uint32_t value, unsigned rounds) {
     for (unsigned r = 0; r < rounds; r++)
         value = value * 1664525u + 1013904223u;
@@ -55,6 +64,8 @@ static void run_kernel(const struct machine *machine, const struct step *step) {
             arg[0][i] += kernel_work(step->value, step->rounds);
             break;
         case KERNEL_COPY:
+        case KERNEL_PAINT:
+        case KERNEL_PICK:
             arg[1][i] = arg[0][i];
             break;
         case KERNEL_PERMUTE:
@@ -112,8 +123,7 @@ static void run_step(struct machine *machine, int i) {
                  step->region);
         break;
     case STEP_FILL:
-        for (size_t b = 0; b < step->region[0]; b++)
-            bytes[step->box[0].origin[0] + b] = step_byte(step, b % step->pattern);
+        fill_box(bytes, step);
         break;
     case STEP_MAP:
         machine->map[i] = malloc(step->region[0]);

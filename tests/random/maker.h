@@ -36,6 +36,15 @@ bool maker_append(struct maker *maker, const struct step *wanted, int depth);
 /* Appends a step that makes sense where the program is, or none. */
 void maker_propose(struct maker *maker);
 
+/* Of a transfer with an image: which bytes (propose_image.c). */
+bool maker_choose_image_transfer(struct maker *maker, struct step *step);
+bool maker_choose_image_map(struct maker *maker, struct step *step);
+/* Of a kernel with an image: its arguments. */
+bool maker_choose_image_kernel(struct maker *maker, struct step *step);
+void maker_make_images(struct maker *maker);
+
+int maker_any_buffer(struct maker *maker);
+cl_mem_flags maker_choose_flags(struct maker *maker);
 bool maker_kernel_may(const struct program *program, int object, enum use use);
 
 #endif

@@ -181,7 +181,8 @@ static bool writes_whole_buffer(const struct program *program, const struct step
     bool plain = step->kind == STEP_WRITE || step->kind == STEP_FILL || step->kind == STEP_COPY;
     bool kernel = step->kind == STEP_KERNEL && step->kernel != KERNEL_ADD &&
                   step->kernel != KERNEL_STIR && step->kernel != KERNEL_REDUCE;
-    return access->write && !step->rect && (plain || kernel) && object->root == access->object &&
+    bool gaps = step->rect && step->region[0] * step->region[1] * step->region[2] != object->size;
+    return access->write && !gaps && (plain || kernel) && object->root == access->object &&
            access->begin == 0 && access->end == object->size;
 }
 

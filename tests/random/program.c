@@ -5,6 +5,8 @@ enum use kernel_use(enum kernel_kind kernel, int i) {
     static const enum use uses[KERNEL_KINDS][3] = {
         [KERNEL_ADD] = {USE_RW},
         [KERNEL_COPY] = {USE_R, USE_W},
+        [KERNEL_PAINT] = {USE_R, USE_W},
+        [KERNEL_PICK] = {USE_R, USE_W},
         [KERNEL_PERMUTE] = {USE_R, USE_W},
         [KERNEL_REDUCE] = {USE_R, USE_W},
         [KERNEL_SET] = {USE_W},
@@ -16,6 +18,11 @@ enum use kernel_use(enum kernel_kind kernel, int i) {
 
 size_t kernel_words(const struct step *step, int i) {
     return step->kernel == KERNEL_REDUCE && i == 1 ? 1 : step->count;
+}
+
+struct box image_box(const struct object *image) {
+    size_t row = image->shape[0] * image->pixel;
+    return (struct box){.row = row, .slice = row * image->shape[1]};
 }
 
 size_t box_first(const struct box *box) {
@@ -86,8 +93,8 @@ static const char *const kind_names[] = {
     [STEP_MAP_SEE] = "map sees",
     [STEP_PAUSE] = "pause",
 };
-static const char *const kernel_names[] = {"add", "copy", "permute", "reduce",
-                                           "set", "stir", "sum"};
+static const char *const kernel_names[] = {"add",    "copy", "paint", "pick", "permute",
+                                           "reduce", "set",  "stir",  "sum"};
 
 static void print_box(const struct step *step, const struct box *box, FILE *out) {
     if (!step->rect)
@@ -173,6 +180,9 @@ void program_print(const struct program *program, FILE *out) {
         fprintf(out, "# object %d: ", o);
         if (object->root != o)
             fprintf(out, "sub-buffer of %d at %zu, ", object->root, object->origin);
+        if (object->pixel)
+            fprintf(out, "%dD image of %zux%zux%zu pixels, ", object->dimensions, object->shape[0],
+                    object->shape[1], object->shape[2]);
         fprintf(out, "%zu bytes, flags %#lx%s\n", object->size, (unsigned long)object->flags,
                 object->early ? ", released early" : "");
     }

@@ -49,6 +49,8 @@ enum step_kind {
 enum kernel_kind {
     KERNEL_ADD,     /* a[i] += value, after some work */
     KERNEL_COPY,    /* b[i] = a[i] */
+    KERNEL_PAINT,   /* the same, b is an image */
+    KERNEL_PICK,    /* the same, a is an image */
     KERNEL_PERMUTE, /* b[i] = a[(7 i + value) mod count] */
     KERNEL_REDUCE,  /* b[0] = sum of a */
     KERNEL_SET,     /* a[i] = value + 3 i */
@@ -61,13 +63,16 @@ enum kernel_kind {
 enum use { USE_NONE, USE_R, USE_W, USE_RW };
 
 struct object {
-    int root; /* itself for a buffer, the parent of a sub-buffer */
+    int root; /* itself for a buffer or image, the parent of a sub-buffer */
     size_t origin, size;
+    size_t pixel;    /* bytes; 0: a buffer. All else sees an image as its bytes without padding */
+    int dimensions;  /* of an image */
+    size_t shape[3]; /* in pixels, 1 past the dimensions */
     cl_mem_flags flags; /* a sub-buffer's: its own and what it inherits */
     bool early;         /* released right after the last call that uses it */
 };
 
-/* One side of a transfer; a linear one has pitches 0. */
+/* One side of a transfer; a linear one has pitches 0. What is mapped of an image is in one row. */
 struct box {
     size_t origin[3], row, slice;
 };
@@ -115,10 +120,18 @@ struct abilities {
     bool native;        /* with more than one buffer, or sub-buffers */
     bool sub_rects;     /* rectangles copied from and to sub-buffers */
     bool early_release; /* of memory objects that commands still use */
+    bool images;
 };
 
 void program_generate(struct program *program, uint32_t seed, struct abilities abilities);
 void program_print(const struct program *program, FILE *out);
+
+static inline bool object_is_image(const struct program *program, int object) {
+    return program->object[object].pixel != 0;
+}
+
+/* A box of an image as part of its bytes. */
+struct box image_box(const struct object *image);
 
 /* Keeps only these steps, and of those only what still makes sense. */
 void program_keep(struct program *program, const bool *keep);

@@ -21,6 +21,11 @@ static int any_object(struct maker *maker) {
     return (int)below(maker, (uint32_t)maker->program->objects);
 }
 
+int maker_any_buffer(struct maker *maker) {
+    int object = any_object(maker);
+    return object_is_image(maker->program, object) ? 0 : object; /* the first is never an image */
+}
+
 /* A linear part, often the whole. */
 static void choose_linear(struct maker *maker, struct step *step, size_t limit, size_t other) {
     size_t most = limit < other ? limit : other;
@@ -68,8 +73,19 @@ static bool choose_transfer(struct maker *maker, struct step *step) {
     const struct program *program = maker->program;
     size_t limit, other = HOST_SIZE;
     step->object[0] = any_object(maker);
-    limit = program->object[step->object[0]].size;
     step->objects = 1;
+    if (step->kind == STEP_COPY)
+        step->object[step->objects++] = any_object(maker);
+    limit = program->object[step->object[0]].size;
+    if (step->kind == STEP_READ || step->kind == STEP_WRITE) {
+        step->host = (int)below(maker, (uint32_t)program->hosts);
+        step->blocking = chance(maker, 25);
+        if (!host_may(program, step->object[0], step->kind == STEP_READ, step->kind == STEP_WRITE))
+            return false;
+    }
+    for (int k = 0; k < step->objects; k++)
+        if (object_is_image(program, step->object[k]))
+            return maker_choose_image_transfer(maker, step);
     if (step->kind == STEP_FILL) {
         step->pattern = (size_t)1 << below(maker, 5);
         size_t units = limit / step->pattern;
@@ -81,16 +97,8 @@ static bool choose_transfer(struct maker *maker, struct step *step) {
         step->region[1] = step->region[2] = 1;
         return true;
     }
-    if (step->kind == STEP_COPY) {
-        step->object[1] = any_object(maker);
-        step->objects = 2;
+    if (step->kind == STEP_COPY)
         other = program->object[step->object[1]].size;
-    } else {
-        step->host = (int)below(maker, (uint32_t)program->hosts);
-        step->blocking = chance(maker, 25);
-        if (!host_may(program, step->object[0], step->kind == STEP_READ, step->kind == STEP_WRITE))
-            return false;
-    }
     bool subs = program->object[step->object[0]].root != step->object[0] ||
                 (step->objects == 2 && program->object[step->object[1]].root != step->object[1]);
     if (chance(maker, 25) && (maker->abilities.sub_rects || step->kind != STEP_COPY || !subs))
@@ -102,10 +110,12 @@ static bool choose_transfer(struct maker *maker, struct step *step) {
 static bool choose_kernel(struct maker *maker, struct step *step) {
     const struct program *program = maker->program;
     step->kernel = (enum kernel_kind)below(maker, KERNEL_KINDS);
+    if (step->kernel == KERNEL_PAINT || step->kernel == KERNEL_PICK)
+        return maker_choose_image_kernel(maker, step);
     size_t most = SIZE_MAX;
     while (kernel_use(step->kernel, step->objects) != USE_NONE) {
         int k = step->objects++;
-        step->object[k] = any_object(maker);
+        step->object[k] = maker_any_buffer(maker);
         if (!maker_kernel_may(program, step->object[k], kernel_use(step->kernel, k)))
             return false;
         if (words_of(program, step->object[k]) < most && !(step->kernel == KERNEL_REDUCE && k == 1))
@@ -124,7 +134,7 @@ static bool choose_native(struct maker *maker, struct step *step) {
     step->objects = maker->abilities.native ? 1 + (int)below(maker, 2) : 1;
     step->count = 1024;
     for (int k = 0; k < step->objects; k++) {
-        step->object[k] = any_object(maker);
+        step->object[k] = maker_any_buffer(maker);
         if (!maker->abilities.native && program->object[step->object[k]].root != step->object[k])
             return false;
         if (program->object[step->object[k]].flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY) ||
@@ -151,7 +161,10 @@ static bool choose_map(struct maker *maker, struct step *step) {
     step->map_flags = flags[below(maker, COUNT(flags))];
     step->blocking = chance(maker, 40);
     size_t size = maker->program->object[step->object[0]].size;
-    choose_linear(maker, step, size, size);
+    if (object_is_image(maker->program, step->object[0]))
+        maker_choose_image_map(maker, step);
+    else
+        choose_linear(maker, step, size, size);
     step->box[1].origin[0] = 0;
     return host_may(maker->program, step->object[0], step->map_flags & CL_MAP_READ,
                     map_writes(step->map_flags));

@@ -10,7 +10,7 @@
 static struct abilities abilities_of(const struct trial *trial) {
     const char *name = getenv("TUTTI_TEST_PLATFORM"), *devices = getenv("POCL_DEVICES");
     if (!name || !*name || strcmp(name, "Tutti") == 0)
-        return (struct abilities){true, true, true, true, true, true, true};
+        return (struct abilities){true, true, true, true, true, true, true, true};
     /*
      * PoCL 3.1: on basic devices commands that wait for a user event never end, and two threads can
      * lock each other out; elsewhere a blocking call waits for all of its out-of-order queue.
