@@ -56,5 +56,6 @@ EXTRA_DIST += \
 	bench/common/results.py \
 	bench/count-lines \
 	bench/power/power.cl \
+	bench/results/README.md \
 	bench/sobel/sobel.cl \
 	bench/stencil/stencil.cl
