@@ -310,6 +310,9 @@ START_TEST(sources_that_hide_something) {
          "kernel void g(global int *p, int w) { p[get_global_id(0)] = 7; }\n"
          "kernel void f(global int *p, int w) { p[0] = 7; }",
          ""},
+        {"kernel void f(global int *p, int w);\n"
+         "kernel void f(global int *q, int p) { q[p] = 7; }",
+         ""},
         {"kernel void g(global int *p, int w) { p[get_global_id(0)] = 7; }\n"
          "kernel void f(global int *p, int w) { if (w == 0) g(p, w); }",
          ""},

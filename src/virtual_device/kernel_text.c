@@ -156,9 +156,8 @@ static bool find_kernel(struct tutti_kernel_text *text, const char *kernel) {
         }
         if (!name || open >= text->count || !tutti_token_is(&text->token[name], kernel))
             continue;
+        /* A declaration besides may name the arguments in another way. */
         size_t after = skip_brackets(text, open);
-        if (*text->token[after].start == ';')
-            continue; /* a declaration */
         if (found || *text->token[after].start != '{')
             return false;
         found = true;
