@@ -7,6 +7,8 @@
 #include "memory/transfer_path.h"
 #include "virtual_device/driver.h"
 
+#define LEAST_WITH_EVENT ((size_t)128 << 10)
+
 /* Waits for a real command and gives its event back. */
 static cl_int wait_for(const cl_icd_dispatch *driver, cl_event event) {
     cl_int error = driver->clWaitForEvents(1, &event);
@@ -96,23 +98,40 @@ static cl_int enqueue_write(const struct tutti_view *view, const struct tutti_co
         source, 0, NULL, event);
 }
 
-/* By the driver's own command. */
-static cl_int read_direct(const struct tutti_view *view, const struct tutti_copy *copy,
-                          const struct tutti_place *from, void *target,
-                          const struct tutti_place *to, const struct tutti_region *region) {
-    tutti_driver_lock(copy->device);
-    cl_int error = enqueue_read(view, copy, from, target, to, region, NULL);
-    tutti_driver_unlock(copy->device);
+/* Starts to move a part by one command of the driver's; without `event`, moves it. */
+static cl_int start_move(const struct tutti_view *view, const struct tutti_copy *copy,
+                         bool to_device, const struct tutti_place *there, void *memory,
+                         const struct tutti_place *here, const struct tutti_region *region,
+                         cl_event *event) {
+    const struct tutti_real_device *device = copy->device;
+    tutti_driver_lock(device);
+    cl_int error = to_device ? enqueue_write(view, copy, there, memory, here, region, event)
+                             : enqueue_read(view, copy, there, memory, here, region, event);
+    if (error == CL_SUCCESS && event)
+        device->dispatch->clFlush(to_device ? device->place.uploads : device->place.downloads);
+    tutti_driver_unlock(device);
     return error;
 }
 
-static cl_int write_direct(const struct tutti_view *view, const struct tutti_copy *copy,
-                           const struct tutti_place *to, const void *source,
-                           const struct tutti_place *from, const struct tutti_region *region) {
-    tutti_driver_lock(copy->device);
-    cl_int error = enqueue_write(view, copy, to, source, from, region, NULL);
-    tutti_driver_unlock(copy->device);
+static cl_int end_move(const struct tutti_real_device *device, cl_event event) {
+    tutti_driver_lock(device);
+    cl_int error = wait_for(device->dispatch, event);
+    tutti_driver_unlock(device);
     return error;
+}
+
+/*
+ * All at once. Not by a blocking command: NVIDIA's driver keeps a lock for its length, so that the
+ * two directions would wait for each other. A small part is over before an event is made.
+ */
+static cl_int move(const struct tutti_view *view, const struct tutti_copy *copy, bool to_device,
+                   const struct tutti_place *there, void *memory, const struct tutti_place *here,
+                   const struct tutti_region *region) {
+    cl_event event;
+    if (tutti_region_bytes(region) < LEAST_WITH_EVENT)
+        return start_move(view, copy, to_device, there, memory, here, region, NULL);
+    cl_int error = start_move(view, copy, to_device, there, memory, here, region, &event);
+    return error == CL_SUCCESS ? end_move(copy->device, event) : error;
 }
 
 /* The device's end of a staged transfer. */
@@ -126,26 +145,12 @@ static cl_int start_part(const struct tutti_staging *staging, const struct tutti
                          void *pinned, const struct tutti_place *packed,
                          const struct tutti_region *part, cl_event *event) {
     const struct far_end *end = (const struct far_end *)(const void *)staging;
-    const struct tutti_real_device *device = end->copy->device;
-    /* Not a blocking command: NVIDIA's driver keeps a lock for its length. */
-    tutti_driver_lock(device);
-    cl_int error = staging->to_device
-                       ? enqueue_write(end->view, end->copy, there, pinned, packed, part, event)
-                       : enqueue_read(end->view, end->copy, there, pinned, packed, part, event);
-    if (error == CL_SUCCESS)
-        device->dispatch->clFlush(staging->to_device ? device->place.uploads
-                                                     : device->place.downloads);
-    tutti_driver_unlock(device);
-    return error;
+    return start_move(end->view, end->copy, staging->to_device, there, pinned, packed, part, event);
 }
 
 static cl_int wait_for_part(const struct tutti_staging *staging, cl_event event) {
     const struct far_end *end = (const struct far_end *)(const void *)staging;
-    const struct tutti_real_device *device = end->copy->device;
-    tutti_driver_lock(device);
-    cl_int error = wait_for(device->dispatch, event);
-    tutti_driver_unlock(device);
-    return error;
+    return end_move(end->copy->device, event);
 }
 
 /* Is the memory one that the driver would have to stage? Then done in chunks, with `*error`. */
@@ -184,7 +189,7 @@ cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *c
     }
     if (stage(view, copy, false, from, target, to, region, &error))
         return error;
-    return read_direct(view, copy, from, target, to, region);
+    return move(view, copy, false, from, target, to, region);
 }
 
 cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *copy,
@@ -209,7 +214,7 @@ cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *
     }
     if (stage(view, copy, true, to, (void *)(uintptr_t)source, from, region, &error))
         return error;
-    return write_direct(view, copy, to, source, from, region);
+    return move(view, copy, true, to, (void *)(uintptr_t)source, from, region);
 }
 
 cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size,
