@@ -239,6 +239,40 @@ START_TEST(free_in_queue) {
 }
 END_TEST
 
+static cl_int status_at_free;
+
+static void CL_CALLBACK look_and_free(cl_command_queue of, cl_uint count, void *pointers[],
+                                      void *user_data) {
+    (void)of;
+    (void)count;
+    status_at_free = event_status(user_data);
+    clSVMFree(context, pointers[0]);
+}
+
+/* In an in-order queue all that came before is over by then. */
+START_TEST(free_comes_last) {
+    need_svm();
+    cl_program program = make_program(common_source);
+    cl_kernel slow = make_kernel(program, "slow");
+    void *memory = allocate();
+    const size_t count = N;
+    cl_int rounds = 20000;
+    cl_event event;
+
+    fill(memory, 1);
+    ck_ok(clSetKernelArgSVMPointer(slow, 0, memory));
+    ck_ok(clSetKernelArg(slow, 1, sizeof(rounds), &rounds));
+    ck_ok(clEnqueueNDRangeKernel(queue, slow, 1, NULL, &count, NULL, 0, NULL, &event));
+    status_at_free = -1;
+    ck_ok(clEnqueueSVMFree(queue, 1, &memory, look_and_free, event, 0, NULL, NULL));
+    ck_ok(clFinish(queue));
+    ck_assert_int_eq(status_at_free, CL_COMPLETE);
+    ck_ok(clReleaseEvent(event));
+    ck_ok(clReleaseKernel(slow));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 /* Commands on a buffer over such memory, on its sub-buffer and on the memory keep their order. */
 START_TEST(buffer_over_it) {
     need_svm();
@@ -334,7 +368,8 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        allocation, kernel_argument, pointers_in_data, copies, free_in_queue, buffer_over_it, wrong,
+        allocation,    kernel_argument, pointers_in_data, copies,
+        free_in_queue, free_comes_last, buffer_over_it,   wrong,
     };
     return test_main(argc, argv, tests, COUNT(tests));
 }

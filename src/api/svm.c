@@ -220,6 +220,9 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueSVMFree(
                                   .argument_bytes = sizeof(*release) + bytes};
     struct tutti_command *command = tutti_transfer_native(&native);
     free(release);
+    /* It names no memory objects that would order it behind kernels. */
+    if (command)
+        command->waits_for_all = tutti_queue_in_order(command_queue);
     return tutti_enqueue(command, command_queue, CL_COMMAND_SVM_FREE, list, false, event);
 }
 
