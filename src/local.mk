@@ -55,6 +55,7 @@ libtutti_la_SOURCES += \
 	src/sched/launch.c src/sched/launch.h \
 	src/sched/model.c src/sched/model.h \
 	src/sched/model_store.c src/sched/model_store.h \
+	src/sched/performance_files.c src/sched/performance_files.h \
 	src/sched/pool.c src/sched/pool.h \
 	src/sched/queue.c src/sched/queue.h \
 	src/sched/runtime.c src/sched/runtime.h \

@@ -94,10 +94,44 @@ START_TEST(all_but) {
 }
 END_TEST
 
+/* A child of the next test: one that gets as far as a context. */
+static int make_context(void) {
+    cl_context made;
+    test_choose_device();
+    made = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    if (made)
+        clReleaseContext(made);
+    return made ? 0 : 1;
+}
+
+/* Programs that start together, on different devices, and for the first time on this machine. */
+START_TEST(together) {
+    char cache[] = "/tmp/tutti-test-XXXXXX", command[1024], line[128];
+    unsigned started = 0;
+    FILE *pipe;
+
+    ck_assert_ptr_nonnull(mkdtemp(cache));
+    snprintf(command, sizeof(command),
+             "export POCL_DEVICES='basic basic' XDG_CACHE_HOME=%s; x=/proc/%ld/exe;"
+             "for i in 1 2 3; do for d in 0 1 all; do"
+             " (TUTTI_DEVICES=$d $x --start && echo started) & done; done 2>/dev/null; wait;"
+             " rm -r %s",
+             cache, (long)getpid(), cache);
+    pipe = popen(command, "r");
+    ck_assert_ptr_nonnull(pipe);
+    while (fgets(line, sizeof(line), pipe))
+        started += !strcmp(line, "started\n");
+    pclose(pipe);
+    ck_assert_uint_eq(started, 9);
+}
+END_TEST
+
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {all_by_default, by_index, by_name, by_type, all_but};
+    const TTest *const tests[] = {all_by_default, by_index, by_name, by_type, all_but, together};
 
     if (argc == 2 && !strcmp(argv[1], "--count"))
         return print_count();
+    if (argc == 2 && !strcmp(argv[1], "--start"))
+        return make_context();
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }

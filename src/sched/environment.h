@@ -2,7 +2,7 @@
 #ifndef TUTTI_ENVIRONMENT_H
 #define TUTTI_ENVIRONMENT_H
 
-#include <stdbool.h>
+#include "sched/performance_files.h"
 
 /*
  * Settings that StarPU takes from the environment only. They are made for the time of
@@ -11,10 +11,12 @@
  */
 struct tutti_environment {
     unsigned set; /* bit i: entry i of the table in environment.c was set by us */
+    struct tutti_performance_files files;
 };
 
 /* Returns false when StarPU would abort: no directory for its performance files is writable. */
-bool tutti_environment_enter(struct tutti_environment *environment);
-void tutti_environment_leave(struct tutti_environment *environment);
+bool tutti_environment_enter(struct tutti_environment *environment,
+                             const struct tutti_device_list *list, unsigned seen_by_starpu);
+void tutti_environment_leave(struct tutti_environment *environment, bool worked);
 
 #endif

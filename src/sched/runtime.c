@@ -343,14 +343,14 @@ static cl_int start(void) {
         return CL_DEVICE_NOT_AVAILABLE;
 
     struct tutti_environment environment;
-    if (!tutti_environment_enter(&environment))
+    if (!tutti_environment_enter(&environment, list, seen))
         return CL_DEVICE_NOT_AVAILABLE;
     atomic_store(&runtime.starting, true);
     tutti_devices_hand_over(&hand_over);
     int status = start_starpu(list, seen);
     tutti_devices_hand_over(NULL);
     atomic_store(&runtime.starting, false);
-    tutti_environment_leave(&environment);
+    tutti_environment_leave(&environment, status == 0);
     if (status) {
         tutti_log(ERROR, "starpu_init: %s", strerror(-status));
         return CL_DEVICE_NOT_AVAILABLE;
