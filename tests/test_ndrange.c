@@ -367,6 +367,33 @@ START_TEST(large_range) {
 }
 END_TEST
 
+/* Its result is not defined, but nothing else happens (OpenCL C, 6.3.a). */
+START_TEST(division_by_zero) {
+    enum { ITEMS = 64 };
+    cl_program division = make_program("kernel void divide(global int *data) {"
+                                       "  int i = get_global_id(0); data[i] = 7 / data[i]; }");
+    cl_kernel divide = make_kernel(division, "divide");
+    cl_int data[ITEMS];
+    cl_mem buffers[4];
+
+    for (int i = 0; i < ITEMS; i++)
+        data[i] = i % 2;
+    for (size_t b = 0; b < COUNT(buffers); b++) {
+        buffers[b] = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(data), data);
+        ck_ok(clSetKernelArg(divide, 0, sizeof(buffers[b]), &buffers[b]));
+        launch(divide, ITEMS);
+    }
+    for (size_t b = 0; b < COUNT(buffers); b++) {
+        read_ints(buffers[b], data, ITEMS);
+        for (int i = 1; i < ITEMS; i += 2)
+            ck_assert_int_eq(data[i], 7);
+        ck_ok(clReleaseMemObject(buffers[b]));
+    }
+    ck_ok(clReleaseKernel(divide));
+    ck_ok(clReleaseProgram(division));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         one_dimension,
@@ -380,6 +407,7 @@ int main(int argc, char **argv) {
         native_kernel_without_arguments,
         native_kernel_wrong,
         large_range,
+        division_by_zero,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -3,10 +3,10 @@
 
 #include "log.h"
 #include "sched/runtime.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <time.h>
 
@@ -61,13 +61,12 @@ static void *serve(void *argument) {
 static bool start_thread(struct pool *pool) {
     pthread_attr_t attributes;
     pthread_t thread;
-    sigset_t all, before;
-    sigfillset(&all);
+    sigset_t before;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the program's signals are not for us */
+    tutti_signals_block(&before);
     int error = pthread_create(&thread, &attributes, serve, pool);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tutti_signals_restore(&before);
     pthread_attr_destroy(&attributes);
     return error == 0;
 }

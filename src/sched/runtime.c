@@ -8,12 +8,12 @@
 #include "sched/idle.h"
 #include "sched/model.h"
 #include "sched/statistics.h"
+#include "signals.h"
 #include "virtual_device/build.h"
 
 #include <CL/cl_ext.h>
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <starpu_opencl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,15 +317,13 @@ static int start_starpu(const struct tutti_device_list *list, unsigned seen_by_s
     const char *policy = tutti_env_string(TUTTI_SCHED);
     conf.sched_policy_name = policy && *policy ? policy : "dmda";
 
-    /* Workers, and the threads that vendors start from them, never take the program's signals. */
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
+    sigset_t before;
+    tutti_signals_block(&before);
     int status = starpu_init(&conf);
     pthread_t thread;
     if (status == 0 && pthread_create(&thread, NULL, keeper, NULL) == 0)
         pthread_detach(thread);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tutti_signals_restore(&before);
     return status;
 }
 

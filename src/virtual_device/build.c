@@ -2,13 +2,13 @@
 #include "virtual_device/build.h"
 
 #include "log.h"
+#include "signals.h"
 #include "virtual_device/build_device.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/include.h"
 #include "virtual_device/kernel.h"
 #include "virtual_device/source.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,22 +23,16 @@ static struct {
 
 static bool start_thread(void *(*function)(void *), void *argument, pthread_t *thread) {
     pthread_attr_t attributes;
-    sigset_t blocked, before;
+    sigset_t before;
     if (pthread_attr_init(&attributes) != 0)
         return false;
     pthread_attr_setstacksize(&attributes, STACK_SIZE);
     if (!thread)
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    /* The program's signals are for the program's threads; faults stay with whoever makes them. */
-    sigfillset(&blocked);
-    sigdelset(&blocked, SIGSEGV);
-    sigdelset(&blocked, SIGBUS);
-    sigdelset(&blocked, SIGFPE);
-    sigdelset(&blocked, SIGILL);
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    tutti_signals_block(&before);
     pthread_t ignored;
     int error = pthread_create(thread ? thread : &ignored, &attributes, function, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    tutti_signals_restore(&before);
     pthread_attr_destroy(&attributes);
     return error == 0;
 }
