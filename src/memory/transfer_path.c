@@ -53,13 +53,14 @@ static unsigned distant(void) {
     return found;
 }
 
+static bool is_one(unsigned bits) { return bits && (bits & (bits - 1)) == 0; }
+
 unsigned tutti_transfer_path_near(unsigned users, size_t size) {
     pthread_once(&once, read_environment);
     unsigned far = distant();
-    bool worth = wanted == STAGED || size >= LEAST_STRAIGHT;
     if (users)
         return users & ~far ? 0 : users;
-    return worth && (far & (far - 1)) == 0 ? far : 0;
+    return is_one(far) && (wanted == STAGED || size >= LEAST_STRAIGHT) ? far : 0;
 }
 
 bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t size) {
@@ -70,7 +71,7 @@ bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t
 const struct tutti_real_device *tutti_transfer_path_straight(unsigned users, unsigned able,
                                                              size_t size) {
     unsigned near = tutti_transfer_path_near(users, size) & able;
-    if (!near || (near & (near - 1)) || (wanted != STAGED && size < LEAST_STRAIGHT))
+    if (!near || !is_one(distant()) || (wanted != STAGED && size < LEAST_STRAIGHT))
         return NULL;
     const struct tutti_real_device *device = tutti_devices()->device[__builtin_ctz(near)];
     return tutti_transfer_path_has_room(device, size) ? device : NULL;

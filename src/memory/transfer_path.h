@@ -11,11 +11,9 @@
  */
 
 /*
- * Bits of the devices to whose own memory a memory object of `size` bytes belongs, going by those
- * that used it last (`users`); 0: home memory. Home memory is as near to one device as to another,
- * so that StarPU can place the kernels that follow where it likes. A device that was the only user
- * most often stays it, and an object that nobody used yet is mostly used by the only device with
- * memory of its own.
+ * Bits of the devices in whose own memory a memory object of `size` bytes most likely is, or will
+ * be wanted, going by those that used it last (`users`): if none did, the only device with memory
+ * of its own. 0: home memory.
  */
 unsigned tutti_transfer_path_near(unsigned users, size_t size);
 
@@ -24,8 +22,10 @@ bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t
 
 /*
  * Where bytes of the host go that overwrite all of a memory object: the device whose copy becomes
- * the only valid one, or NULL for home memory, which several users share, and which small objects
- * reach sooner. `able`: bits of the devices that can hold it.
+ * the only valid one, or NULL for home memory. With several devices that have memory of their own
+ * it is home memory, which is as near to one as to another: what comes in over and over, as frames
+ * do, would bind all kernels to the device that happened to have the first. Small objects reach
+ * home memory sooner. `able`: bits of the devices that can hold the object.
  */
 const struct tutti_real_device *tutti_transfer_path_straight(unsigned users, unsigned able,
                                                              size_t size);
