@@ -24,8 +24,8 @@ static struct tutti_view *mapped_view(const struct tutti_transfer *transfer,
 }
 
 /*
- * Then the map and the unmap use the buffer's home memory too: after what was brought there before,
- * and where the map changes bytes of it, after those who read them.
+ * Where the buffer's home memory is mapped, the map and the unmap use that too: after what was
+ * brought there before, and if the map changes bytes of it, after those who read them.
  */
 static void use_mapped(struct tutti_transfer *transfer, bool changes) {
     const struct tutti_view *view = transfer->view[0];
