@@ -34,6 +34,7 @@ struct tutti_batch {
     struct tutti_device_use *use; /* of all tasks together, each view once */
     unsigned count, room;
     struct tutti_real_device *device; /* that executes it */
+    cl_ulong began;                   /* host's clock */
     cl_int outcome;                   /* of commands that have no event */
 };
 

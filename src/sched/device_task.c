@@ -16,6 +16,9 @@
 /* µs: to wait for so little in the worker costs less than to have StarPU poll for it. */
 #define WORTH_WAITING 100.0
 
+/* µs that a batch may be late without a reason in its kernels. */
+#define TOLERATED 5000.0
+
 /* The codelet's implementations: StarPU's worker goes on while the device works, or waits. */
 enum { GOES_ON, WAITS };
 
@@ -99,6 +102,19 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
         tutti_statistics_count(task, device, time);
 }
 
+/*
+ * A kernel's arguments may make it longer than it ever was. A batch that took far longer than its
+ * models said tells so, though its commands were not measured: the next ones are no batch.
+ */
+static void notice_delay(const struct tutti_batch *batch) {
+    double took = (double)(tutti_runtime_now() - batch->began) / 1000;
+    if (batch->length == 1 || took < TOLERATED + 4 * batch->expected)
+        return;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        if (task->learn && !task->real_end)
+            task->learn(task, batch->device, took / batch->length);
+}
+
 /* Ends all commands of the batch, in order. */
 static void end_all(struct tutti_batch *batch) {
     struct tutti_command *commands[TUTTI_COMMANDS_AT_ONCE];
@@ -130,6 +146,8 @@ static void finished(void *argument) {
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         if (task->result == CL_RUNNING)
             task->result = last;
+    if (batch->outcome == CL_COMPLETE)
+        notice_delay(batch);
     end_all(batch);
 }
 
