@@ -50,6 +50,7 @@ static void read_report(FILE *file, struct report *report) {
             report->devices++;
             report->kernels += kernels;
             ck_assert(busy >= 0 && idle >= 0 && in >= 0 && out >= 0);
+            ck_assert_msg(busy < 600, "%llu short kernels took %f s", kernels, busy);
         }
     }
 }

@@ -212,6 +212,7 @@ static void execute(void *buffers[], void *argument) {
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     tutti_idle_worked();
     batch->device = device;
+    batch->began = tutti_runtime_now();
     tutti_room_begin_work(device);
     for (unsigned i = 0; i < batch->count; i++)
         tutti_view_take_over(batch->use[i].view);
