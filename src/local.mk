@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 libtutti_la_SOURCES += \
 	src/context.h \
+	src/directory.c src/directory.h \
 	src/env.c src/env.def src/env.h \
 	src/log.c src/log.h \
 	src/object.c src/object.h \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/model_store.h"
 
+#include "directory.h"
 #include "env.h"
 #include "log.h"
 
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -106,18 +106,6 @@ void tutti_model_store_read(void (*take)(const struct tutti_model_entry *entry, 
     free(entries.entry);
 }
 
-static bool make_directory_of(const char *path) {
-    char copy[PATH_MAX];
-    snprintf(copy, sizeof(copy), "%s", path);
-    for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-        *slash = 0;
-        if (mkdir(copy, 0700) != 0 && errno != EEXIST)
-            return false;
-        *slash = '/';
-    }
-    return true;
-}
-
 /* Another process holds the lock for milliseconds; a stopped one must not stop this one. */
 static int take_lock(const char *path) {
     char name[PATH_MAX];
@@ -161,7 +149,7 @@ void tutti_model_store_add(const struct tutti_model_entry *added, size_t count,
     char path[PATH_MAX];
     if (count == 0 || !find_path(path))
         return;
-    int lock = make_directory_of(path) ? take_lock(path) : -1;
+    int lock = tutti_directory_make_for(path) ? take_lock(path) : -1;
     if (lock < 0) {
         tutti_log(WARNING, "%s can't be written: models are not kept", path);
         return;

@@ -2,9 +2,9 @@
 #define _GNU_SOURCE
 #include "sched/performance_files.h"
 
+#include "directory.h"
 #include "virtual_device/binary.h"
 
-#include <errno.h>
 #include <ftw.h>
 #include <sched.h>
 #include <starpu.h>
@@ -14,18 +14,7 @@
 #include <unistd.h>
 
 bool tutti_performance_files_usable(const char *path) {
-    char copy[PATH_MAX];
-    if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
-        return false;
-    for (char *slash = copy + 1; *slash; slash++) {
-        if (*slash != '/')
-            continue;
-        *slash = 0;
-        if (mkdir(copy, 0700) != 0 && errno != EEXIST)
-            return false;
-        *slash = '/';
-    }
-    return (mkdir(copy, 0700) == 0 || errno == EEXIST) && access(copy, W_OK | X_OK) == 0;
+    return tutti_directory_make(path) && access(path, W_OK | X_OK) == 0;
 }
 
 /* All that StarPU compares with what its files say, and more. */

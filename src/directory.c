@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#include "directory.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool make(const char *path) { return mkdir(path, 0700) == 0 || errno == EEXIST; }
+
+bool tutti_directory_make_for(const char *file) {
+    char copy[PATH_MAX];
+    if (snprintf(copy, sizeof(copy), "%s", file) >= (int)sizeof(copy))
+        return false;
+    for (char *slash = strchr(*copy == '/' ? copy + 1 : copy, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = 0;
+        if (!make(copy))
+            return false;
+        *slash = '/';
+    }
+    return true;
+}
+
+bool tutti_directory_make(const char *path) { return tutti_directory_make_for(path) && make(path); }
