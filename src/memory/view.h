@@ -66,6 +66,7 @@ struct tutti_view {
     unsigned open_users;
 
     atomic_uint handed; /* see tutti_view_hand_over */
+    bool leaving;       /* being destroyed, and used no more: what leaves a device is not evicted */
 
     pthread_mutex_t lock;        /* guards what follows */
     void *home;                  /* host memory; made at first use, and stays where it is */
@@ -73,8 +74,6 @@ struct tutti_view {
     struct tutti_pinned *pinned; /* the home memory's, if it is page-locked */
     unsigned transfers;          /* of the program's memory as a whole */
     struct tutti_mapped *mapped;
-
-    bool leaving; /* being destroyed: what leaves a device now is not evicted */
 };
 
 /*

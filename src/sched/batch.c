@@ -4,7 +4,6 @@
 #include "context.h"
 #include "env.h"
 #include "log.h"
-
 #include "virtual_device/device.h"
 
 #include <stdlib.h>
@@ -314,6 +313,7 @@ void tutti_batch_add(struct tutti_device_task *task) {
         return;
     }
     task->devices &= fitting;
+    task->time = tutti_model_measured(task->model);
     if (collect(&task->command.event->context->graph, task))
         return;
     struct tutti_batch *batch = create(task, false);

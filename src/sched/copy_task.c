@@ -5,7 +5,6 @@
 #include "memory/transfer_path.h"
 #include "memory/version.h"
 #include "sched/batch.h"
-#include "sched/model.h"
 
 #include <stdlib.h>
 
@@ -16,7 +15,6 @@ struct copy_task {
     struct tutti_device_use uses[2];
     cl_mem mem[2]; /* retained */
     size_t offset; /* in the source */
-    struct tutti_model *model;
     bool dispatched;
 };
 
@@ -63,7 +61,6 @@ static void start(struct tutti_command *command) {
     }
     target->defined = true;
     tutti_history_overwrite(&copy->mem[TARGET]->history);
-    copy->task.time = tutti_model_measured(copy->model);
     tutti_batch_add(&copy->task);
 }
 
@@ -73,14 +70,6 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     return device->dispatch->clEnqueueCopyBuffer(device->place.kernels, mem[SOURCE], mem[TARGET],
                                                  copy->offset, 0, copy->mem[TARGET]->size, 0, NULL,
                                                  event);
-}
-
-static double expect(struct tutti_device_task *task, struct tutti_real_device *device) {
-    return tutti_model_expect(((struct copy_task *)task)->model, device);
-}
-
-static void learn(struct tutti_device_task *task, struct tutti_real_device *device, double time) {
-    tutti_model_learn(((struct copy_task *)task)->model, device, time);
 }
 
 static struct tutti_model *model_of(size_t size) {
@@ -105,15 +94,13 @@ struct tutti_command *tutti_copy_task_create(cl_mem source, size_t offset, cl_me
     task->command.use = use;
     task->command.joins = true;
     task->enqueue = enqueue;
-    task->expect = expect;
-    task->learn = learn;
     task->devices = devices;
     task->use = copy->uses;
     task->count = 2;
     copy->mem[SOURCE] = take(source);
     copy->mem[TARGET] = take(target);
     copy->offset = offset;
-    copy->model = model_of(target->size);
+    task->model = model_of(target->size);
     return &task->command;
 }
 

@@ -48,7 +48,7 @@ static double cost(struct starpu_task *starpu_task, struct starpu_perfmodel_arch
             continue;
         double time = 0;
         for (struct tutti_device_task *task = batch->first; task; task = task->next)
-            time += task->expect(task, list->device[d]);
+            time += tutti_model_expect(task->model, list->device[d]);
         return time;
     }
     return 1;
@@ -95,8 +95,8 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
         event->started = task->enqueued + wait;
         event->ended = event->started + length;
         time = (double)length / 1000;
-        if (task->learn && task->result == CL_COMPLETE)
-            task->learn(task, device, time);
+        if (task->result == CL_COMPLETE)
+            tutti_model_learn(task->model, device, time);
     }
     if (task->result == CL_COMPLETE)
         tutti_statistics_count(task, device, time);
@@ -111,8 +111,8 @@ static void notice_delay(const struct tutti_batch *batch) {
     if (batch->length == 1 || took < TOLERATED + 4 * batch->expected)
         return;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        if (task->learn && !task->real_end)
-            task->learn(task, batch->device, took / batch->length);
+        if (!task->real_end)
+            tutti_model_learn(task->model, batch->device, took / batch->length);
 }
 
 /* Ends all commands of the batch, in order. */
@@ -174,7 +174,7 @@ static bool tell_starpu(const struct tutti_real_device *device, cl_event last) {
 static bool wants_event(const struct tutti_batch *batch, struct tutti_device_task *task) {
     return task->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE ||
            (!task->next && !waits(batch, batch->device)) ||
-           (task->curious && task->curious(task, batch->device));
+           tutti_model_is_curious(task->model, batch->device);
 }
 
 static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task, void *buffers[]) {

@@ -4,13 +4,14 @@
 
 #include "memory/view.h"
 #include "sched/command.h"
+#include "sched/model.h"
 
 struct tutti_batch;
 
 /*
  * A command that a real device executes, by itself or with others (batch.h) as one StarPU task: a
- * kernel, or a fill or copy that should happen where it is cheap. StarPU chooses the device,
- * brings the data there, and calls `enqueue` in its worker's thread.
+ * kernel, or a copy that should happen where its source is. StarPU chooses the device, brings the
+ * data there, and calls `enqueue` in its worker's thread.
  */
 struct tutti_device_task {
     struct tutti_command command;
@@ -30,12 +31,7 @@ struct tutti_device_task {
      */
     cl_int (*enqueue)(struct tutti_device_task *task, struct tutti_real_device *device,
                       const cl_mem *mem, cl_event *event);
-    /* Expected time on the device, in µs. */
-    double (*expect)(struct tutti_device_task *task, struct tutti_real_device *device);
-    /* Would it help to know how long it takes there this time? May be NULL, as `learn`. */
-    bool (*curious)(struct tutti_device_task *task, struct tutti_real_device *device);
-    /* It took so long there, in µs. */
-    void (*learn)(struct tutti_device_task *task, struct tutti_real_device *device, double time);
+    struct tutti_model *model; /* of its times */
 
     struct tutti_device_task *next; /* in its batch */
     cl_event real; /* until its result is taken; NULL while RUNNING: the last one stands for it */

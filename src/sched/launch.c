@@ -5,7 +5,6 @@
 #include "memory/mem.h"
 #include "memory/version.h"
 #include "sched/batch.h"
-#include "sched/model.h"
 #include "virtual_device/overwrite.h"
 #include "virtual_device/pocl.h"
 #include "virtual_device/program.h"
@@ -18,7 +17,6 @@ struct launch {
     cl_kernel kernel;
     struct tutti_arguments *arguments;
     struct tutti_range range;
-    struct tutti_model *model;
     unsigned *use_of; /* [arguments->count]: which use the memory argument is */
     cl_mem *mem;      /* of each use; the arguments retain them */
     bool ahead;       /* counted in its memory objects as not dispatched */
@@ -158,7 +156,6 @@ static void start(struct tutti_command *command) {
             view->defined = true;
         }
     }
-    task->time = tutti_model_measured(launch->model);
     tutti_batch_add(task);
 }
 
@@ -218,18 +215,6 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     return error;
 }
 
-static double expect(struct tutti_device_task *task, struct tutti_real_device *device) {
-    return tutti_model_expect(((struct launch *)task)->model, device);
-}
-
-static bool curious(struct tutti_device_task *task, struct tutti_real_device *device) {
-    return tutti_model_is_curious(((struct launch *)task)->model, device);
-}
-
-static void learn(struct tutti_device_task *task, struct tutti_real_device *device, double time) {
-    tutti_model_learn(((struct launch *)task)->model, device, time);
-}
-
 static struct tutti_model *model_of(const struct launch *launch) {
     struct tutti_model_key key = {tutti_kernel_identity(launch->kernel), 0, 1};
     for (cl_uint d = 0; d < launch->range.dimensions; d++) {
@@ -287,9 +272,6 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     task->command.use = use;
     task->command.joins = true;
     task->enqueue = enqueue;
-    task->expect = expect;
-    task->curious = curious;
-    task->learn = learn;
     task->prints = kernel->prints;
     if (task->prints) { /* a byte that only native kernels share, for they may print too */
         task->command.host = (const char *)&kernel->program->context->printing;
@@ -307,6 +289,6 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
             task->devices &= tutti_sampler_devices(argument->sampler);
     }
     count_ahead(launch, true);
-    launch->model = model_of(launch);
+    task->model = model_of(launch);
     return &task->command;
 }

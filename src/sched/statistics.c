@@ -34,10 +34,10 @@ void tutti_statistics_count(struct tutti_device_task *task, struct tutti_real_de
     const struct tutti_device_list *list = tutti_devices();
     cl_ulong now = tutti_runtime_now();
     pthread_mutex_lock(&times.lock);
-    times.busy[device->index] += time > 0 ? time : task->expect(task, device);
+    times.busy[device->index] += time > 0 ? time : tutti_model_expect(task->model, device);
     for (unsigned d = 0; d < list->count; d++) {
         if (task->devices & 1u << d)
-            times.by_itself[d] += task->expect(task, list->device[d]);
+            times.by_itself[d] += tutti_model_expect(task->model, list->device[d]);
         else
             times.not_all[d] = true;
     }
