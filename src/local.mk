@@ -89,4 +89,5 @@ libtutti_la_SOURCES += \
 	src/virtual_device/selection.c src/virtual_device/selection.h \
 	src/virtual_device/signature.c \
 	src/virtual_device/source.c src/virtual_device/source.h \
+	src/virtual_device/uuid.c src/virtual_device/uuid.h \
 	src/virtual_device/vendor.c src/virtual_device/vendor.h

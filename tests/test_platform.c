@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
+#include <CL/cl_ext.h>
+
 static size_t check_string(size_t size, const char *text, const char *name) {
     ck_assert_msg(size > 0 && memchr(text, 0, size) == text + size - 1,
                   "%s: not one terminated string of %zu bytes", name, size);
@@ -252,6 +254,29 @@ START_TEST(device_values_agree) {
 }
 END_TEST
 
+/* cl_khr_device_uuid has them all; where it is not reported, none is known. */
+START_TEST(device_uuid) {
+    const struct {
+        cl_device_info name;
+        size_t size;
+    } all[] = {{CL_DEVICE_UUID_KHR, CL_UUID_SIZE_KHR},
+               {CL_DRIVER_UUID_KHR, CL_UUID_SIZE_KHR},
+               {CL_DEVICE_LUID_VALID_KHR, sizeof(cl_bool)},
+               {CL_DEVICE_LUID_KHR, CL_LUID_SIZE_KHR},
+               {CL_DEVICE_NODE_MASK_KHR, sizeof(cl_uint)}};
+    char extensions[16384];
+    size_t size;
+
+    ck_ok(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(extensions), extensions, NULL));
+    skip_if(!strstr(extensions, "cl_khr_device_uuid"), "no cl_khr_device_uuid");
+    for (size_t i = 0; i < COUNT(all); i++) {
+        ck_ok(clGetDeviceInfo(device, all[i].name, 0, NULL, &size));
+        ck_assert_uint_eq(size, all[i].size);
+        check_info_rules(clGetDeviceInfo, device, all[i].name);
+    }
+}
+END_TEST
+
 START_TEST(root_device_counts_nothing) {
     ck_ok(clRetainDevice(device));
     ck_assert_uint_eq(get_info(cl_uint, clGetDeviceInfo, device, CL_DEVICE_REFERENCE_COUNT), 1);
@@ -294,8 +319,9 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        platform_info,       device_ids,         device_type_undefined, device_scalars,
-        device_strings,      device_arrays,      device_values_agree,   root_device_counts_nothing,
+        platform_info,       device_ids,         device_type_undefined,
+        device_scalars,      device_strings,     device_arrays,
+        device_values_agree, device_uuid,        root_device_counts_nothing,
         sub_devices_refused, platform_functions,
     };
 

@@ -12,7 +12,20 @@
 typedef cl_int(CL_API_CALL *task_counts)(cl_device_id, cl_uint, cl_ulong *, char (*)[64],
                                          cl_uint *);
 
-/* The child: prints the number of real devices, 0 where there is no device. */
+/* What CL_DEVICE_UUID_KHR and CL_DRIVER_UUID_KHR answer, as text. */
+static void print_uuid(const char *title, cl_device_id found, cl_device_info what) {
+    cl_uchar uuid[CL_UUID_SIZE_KHR];
+    size_t bytes = 0;
+
+    printf("%s ", title);
+    if (clGetDeviceInfo(found, what, sizeof(uuid), uuid, &bytes) != CL_SUCCESS)
+        bytes = 0;
+    for (size_t i = 0; i < bytes; i++)
+        printf("%02x", uuid[i]);
+    printf("\n");
+}
+
+/* The child: prints the number of real devices, 0 where there is no device, and its UUIDs. */
 static int print_count(void) {
     cl_platform_id platforms[16];
     cl_device_id found;
@@ -31,18 +44,26 @@ static int print_count(void) {
         if (!address)
             return 1;
         memcpy(&ask, &address, sizeof(address));
-        if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, &found, NULL) == CL_SUCCESS)
+        if (clGetDeviceIDs(platforms[i], CL_DEVICE_TYPE_ALL, 1, &found, NULL) == CL_SUCCESS) {
             ask(found, 0, NULL, NULL, &joined);
+            print_uuid("device", found, CL_DEVICE_UUID_KHR);
+            print_uuid("driver", found, CL_DRIVER_UUID_KHR);
+        }
         printf("joined %u\n", joined);
         return 0;
     }
     return 1;
 }
 
-/* How many of the three devices that PoCL is told to make join with these settings? */
-static int joined(const char *settings) {
+struct child {
+    int joined;
+    char device[128], driver[128]; /* UUIDs */
+};
+
+/* What a process says for which PoCL is told to make three devices, with these settings. */
+static struct child child(const char *settings) {
     char command[512], line[128];
-    int count = -1;
+    struct child said = {.joined = -1};
     FILE *pipe;
 
     snprintf(command, sizeof(command),
@@ -51,10 +72,14 @@ static int joined(const char *settings) {
     pipe = popen(command, "r");
     ck_assert_ptr_nonnull(pipe);
     while (fgets(line, sizeof(line), pipe))
-        sscanf(line, "joined %d", &count);
+        if (sscanf(line, "joined %d", &said.joined) < 1 &&
+            sscanf(line, "device %127s", said.device) < 1)
+            sscanf(line, "driver %127s", said.driver);
     pclose(pipe);
-    return count;
+    return said;
 }
+
+static int joined(const char *settings) { return child(settings).joined; }
 
 START_TEST(all_by_default) {
     ck_assert_int_eq(joined(""), 3);
@@ -94,6 +119,21 @@ START_TEST(all_but) {
 }
 END_TEST
 
+/* cl_khr_device_uuid: immutable from one process to the next, and another device's is another. */
+START_TEST(uuids) {
+    struct child all = child("TUTTI_DEVICES=0,1,2"), again = child("");
+    struct child two = child("TUTTI_DEVICES=1,2"), turned = child("TUTTI_DEVICES=2,0,1");
+
+    ck_assert_uint_eq(strlen(all.device), 2 * CL_UUID_SIZE_KHR);
+    ck_assert_uint_eq(strlen(all.driver), 2 * CL_UUID_SIZE_KHR);
+    ck_assert_str_eq(again.device, all.device);
+    ck_assert_str_ne(two.device, all.device);
+    ck_assert_str_ne(turned.device, all.device);
+    ck_assert_str_eq(two.driver, all.driver);
+    ck_assert_str_ne(all.driver, all.device);
+}
+END_TEST
+
 /* A child of the next test: one that gets as far as a context. */
 static int make_context(void) {
     cl_context made;
@@ -127,7 +167,8 @@ START_TEST(together) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {all_by_default, by_index, by_name, by_type, all_but, together};
+    const TTest *const tests[] = {all_by_default, by_index, by_name, by_type,
+                                  all_but,        uuids,    together};
 
     if (argc == 2 && !strcmp(argv[1], "--count"))
         return print_count();

@@ -3,8 +3,7 @@
 
 #include "config.h"
 #include "virtual_device/merged.h"
-
-#include <CL/cl_ext.h>
+#include "virtual_device/uuid.h"
 
 /* How the real devices' answers become one. */
 enum rule {
@@ -205,6 +204,13 @@ static const struct query {
      .text = "v0000-01-01-00",
      .since = 300},
 
+    /* Of cl_khr_device_uuid; LUIDs are Windows'. */
+    {.what = CL_DEVICE_UUID_KHR, .rule = OTHER},
+    {.what = CL_DRIVER_UUID_KHR, .rule = OTHER},
+    {.what = CL_DEVICE_LUID_VALID_KHR, .rule = NUMBER, .size = sizeof(cl_bool)},
+    {.what = CL_DEVICE_LUID_KHR, .rule = NUMBER, .size = CL_LUID_SIZE_KHR},
+    {.what = CL_DEVICE_NODE_MASK_KHR, .rule = NUMBER, .size = sizeof(cl_uint)},
+
     /* Of extensions that are passed on; the lead's error where it has not the extension. */
     {.what = CL_DEVICE_INTEGER_DOT_PRODUCT_CAPABILITIES_KHR, .rule = LEAD},
     {.what = CL_DEVICE_INTEGER_DOT_PRODUCT_ACCELERATION_PROPERTIES_8BIT_KHR, .rule = LEAD},
@@ -261,6 +267,7 @@ static cl_int answer_other(cl_device_info what, size_t size, void *value, size_t
     static const struct tutti_names none;
     const struct tutti_merged *merged = tutti_merged();
     void *handle = NULL;
+    cl_uchar uuid[CL_UUID_SIZE_KHR];
     switch (what) {
     case CL_DEVICE_PLATFORM:
         handle = tutti_platform();
@@ -270,6 +277,12 @@ static cl_int answer_other(cl_device_info what, size_t size, void *value, size_t
     case CL_DEVICE_MAX_WORK_ITEM_SIZES:
         return tutti_info_return(merged->limits.max_work_item_sizes,
                                  sizeof(merged->limits.max_work_item_sizes), size, value, size_ret);
+    case CL_DEVICE_UUID_KHR:
+        tutti_device_uuid(uuid);
+        return tutti_info_return(uuid, sizeof(uuid), size, value, size_ret);
+    case CL_DRIVER_UUID_KHR:
+        tutti_driver_uuid(uuid);
+        return tutti_info_return(uuid, sizeof(uuid), size, value, size_ret);
     case CL_DEVICE_SVM_CAPABILITIES:
         return tutti_info_return(&merged->limits.svm, sizeof(merged->limits.svm), size, value,
                                  size_ret);

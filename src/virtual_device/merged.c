@@ -140,6 +140,8 @@ static void merge_extensions(const struct tutti_real_device *lead) {
     size_t count;
     cl_name_version *known = tutti_names_ask(lead, CL_DEVICE_EXTENSIONS_WITH_VERSION, &count);
     add(&merged.extensions, "cl_khr_icd", CL_MAKE_VERSION(1, 0, 0));
+    /* Not cl_khr_pci_bus_info: several devices have no one place. */
+    add(&merged.extensions, "cl_khr_device_uuid", CL_MAKE_VERSION(1, 0, 0));
     for (size_t i = 0; i < COUNT(kernel_extensions); i++) {
         char spaced[CL_NAME_VERSION_MAX_NAME_SIZE + 2];
         cl_version version = CL_MAKE_VERSION(1, 0, 0);

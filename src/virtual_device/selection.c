@@ -3,8 +3,8 @@
 
 #include "env.h"
 #include "log.h"
+#include "virtual_device/uuid.h"
 
-#include <CL/cl_ext.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,15 +60,10 @@ static uint64_t pci_address(const struct tutti_real_device *device) {
     return 0;
 }
 
-static bool read_uuid(const struct tutti_real_device *device, cl_uchar uuid[CL_UUID_SIZE_KHR]) {
-    return strstr(device->extensions, " cl_khr_device_uuid ") &&
-           device->dispatch->clGetDeviceInfo(device->id, CL_DEVICE_UUID_KHR, CL_UUID_SIZE_KHR, uuid,
-                                             NULL) == CL_SUCCESS;
-}
-
 static bool same_uuid(const struct tutti_real_device *a, const struct tutti_real_device *b) {
     cl_uchar x[CL_UUID_SIZE_KHR], y[CL_UUID_SIZE_KHR];
-    return read_uuid(a, x) && read_uuid(b, y) && memcmp(x, y, sizeof(x)) == 0;
+    return tutti_real_device_uuid(a, x) && tutti_real_device_uuid(b, y) &&
+           memcmp(x, y, sizeof(x)) == 0;
 }
 
 bool tutti_candidates_has_same(const struct tutti_candidates *candidates,
