@@ -234,6 +234,17 @@ START_TEST(features_are_what_sources_see) {
 }
 END_TEST
 
+/* clBuildProgram: without -cl-std the highest version 1.x, which PoCL takes for all that it has. */
+START_TEST(a_source_without_a_version) {
+    if (device_version() < 300) {
+        ck_assert_int_eq(macro("__OPENCL_C_VERSION__ == 120", NULL), 1);
+        return;
+    }
+    ck_assert(macro("__OPENCL_C_VERSION__ == 120", NULL) == 1 ||
+              macro("__OPENCL_C_VERSION__ == 300", NULL) == 1);
+}
+END_TEST
+
 START_TEST(macros_of_the_device) {
     char condition[64];
 
@@ -537,6 +548,7 @@ int main(int argc, char **argv) {
         each_version_of_the_language_compiles,
         features_are_what_sources_see,
         macros_of_the_device,
+        a_source_without_a_version,
         extensions_are_what_sources_see,
         lines_keep_their_numbers,
         byte_order_mark,

@@ -130,24 +130,44 @@ static cl_int call(const struct tutti_build_job *job, const struct tutti_real_de
                : CL_COMPILER_NOT_AVAILABLE;
 }
 
+/*
+ * The driver's own words before the program's. A source without a version of OpenCL C is 1.2,
+ * but PoCL takes it for 3.0 on a device that has it, also where the virtual device does not.
+ */
+static char *extended_options(const struct tutti_build_job *job,
+                              const struct tutti_real_device *device, bool informed) {
+    const char *given = job->options ? job->options : "";
+    cl_uint shown = tutti_merged()->version;
+    bool older = job->text && shown < 300 && device->version > shown && !strstr(given, "-cl-std=");
+    char *options = NULL;
+    if (asprintf(&options, "%s %s%s", informed ? argument_option : "",
+                 older ? "-cl-std=CL1.2 " : "", given) < 0)
+        return NULL;
+    return options;
+}
+
+static cl_int call_extended(const struct tutti_build_job *job,
+                            const struct tutti_real_device *device, cl_program real,
+                            const cl_program *headers, bool informed) {
+    char *options = extended_options(job, device, informed);
+    if (!options)
+        return CL_OUT_OF_HOST_MEMORY;
+    cl_int error = call(job, device, real, options, headers);
+    free(options);
+    return error;
+}
+
 /* Builds or compiles so that the real kernels tell their arguments. */
 static cl_int call_informed(const struct tutti_build_job *job,
                             const struct tutti_real_device *device, cl_program real,
                             const cl_program *headers) {
     /* Of a binary the options say only that they are those of its build. */
-    if (job->program->origin == TUTTI_PROGRAM_BINARY ||
-        (job->options && strstr(job->options, argument_option)))
+    if (job->program->origin == TUTTI_PROGRAM_BINARY)
         return call(job, device, real, job->options, headers);
-    const char *given = job->options ? job->options : "";
-    size_t size = sizeof(argument_option) + 1 + strlen(given);
-    char *options = malloc(size);
-    if (!options)
-        return CL_OUT_OF_HOST_MEMORY;
-    snprintf(options, size, "%s %s", argument_option, given);
-    cl_int error = call(job, device, real, options, headers);
-    free(options);
+    bool asked = job->options && strstr(job->options, argument_option);
+    cl_int error = call_extended(job, device, real, headers, !asked);
     /* The option itself may be what fails: NVIDIA's compiler refuses some sources with it only. */
-    return error == CL_SUCCESS ? error : call(job, device, real, job->options, headers);
+    return error == CL_SUCCESS || asked ? error : call_extended(job, device, real, headers, false);
 }
 
 static cl_int compile(struct tutti_build_job *job, const struct tutti_real_device *device,

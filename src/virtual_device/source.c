@@ -171,6 +171,8 @@ static bool tells_apart(const struct tutti_token *name, const struct tutti_real_
         return lists_differ(name, one->features, other->features, &merged->features);
     if (tutti_token_is(name, "__OPENCL_VERSION__"))
         return false; /* the virtual device's, as its prologue says */
+    if (tutti_token_is(name, "__OPENCL_C_VERSION__") && merged->version < 300)
+        return false; /* 1.2 if no option says otherwise, on all of them (build_device.c) */
     if (starts_with(name, "__OPENCL_") || starts_with(name, "CL_VERSION_"))
         return one->version != other->version;
     if (tutti_token_is(name, "__IMAGE_SUPPORT__"))
