@@ -33,11 +33,13 @@ libtutti_la_SOURCES += \
 	src/memory/color.c src/memory/color.h \
 	src/memory/device_copy.c src/memory/device_copy.h \
 	src/memory/history.c src/memory/history.h \
+	src/memory/hop.c src/memory/hop.h \
 	src/memory/image.c src/memory/image.h \
 	src/memory/interface.c \
 	src/memory/mem.c src/memory/mem.h \
 	src/memory/pinned.c src/memory/pinned.h \
 	src/memory/region.c src/memory/region.h \
+	src/memory/relay.c src/memory/relay.h \
 	src/memory/room.c src/memory/room.h \
 	src/memory/staging.c src/memory/staging.h \
 	src/memory/storage.c src/memory/storage.h \

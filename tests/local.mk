@@ -37,6 +37,7 @@ TUTTI_TESTS = \
 	tests/test_rename \
 	tests/test_traffic \
 	tests/test_memory \
+	tests/test_relay \
 	tests/test_overwrite \
 	tests/test_door
 # Those programs again, on other devices; TAP of all of them as one.
@@ -204,6 +205,10 @@ tests_test_traffic_LDADD = $(TEST_LIBS)
 tests_test_memory_SOURCES = tests/test_memory.c tests/traffic.h
 tests_test_memory_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_memory_LDADD = $(TEST_LIBS)
+
+tests_test_relay_SOURCES = tests/test_relay.c tests/traffic.h
+tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_relay_LDADD = $(TEST_LIBS)
 
 tests_test_door_SOURCES = tests/test_door.c
 tests_test_door_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -3,6 +3,7 @@
 
 #include "memory/color.h"
 #include "memory/device_copy.h"
+#include "memory/relay.h"
 #include "memory/staging.h"
 
 #include <stdlib.h>
@@ -29,10 +30,16 @@ cl_int tutti_access_read(struct tutti_view *view, const struct tutti_place *from
     return read_copies(view, &copies, from, target, to, region);
 }
 
+/* The copies that a write goes to: home memory too, once nothing more is on its way there. */
+static void written_copies(struct tutti_view *view, struct tutti_copies *copies) {
+    tutti_relay_wait(view);
+    tutti_view_copies(view, copies);
+}
+
 cl_int tutti_access_write(struct tutti_view *view, const struct tutti_place *to, const void *source,
                           const struct tutti_place *from, const struct tutti_region *region) {
     struct tutti_copies copies;
-    tutti_view_copies(view, &copies);
+    written_copies(view, &copies);
     if (copies.home) {
         void *home = tutti_view_home(view);
         if (!home)
@@ -52,7 +59,7 @@ cl_int tutti_access_write(struct tutti_view *view, const struct tutti_place *to,
 cl_int tutti_access_fill(struct tutti_view *view, size_t offset, size_t size, const void *pattern,
                          size_t pattern_size) {
     struct tutti_copies copies;
-    tutti_view_copies(view, &copies);
+    written_copies(view, &copies);
     if (copies.home) {
         char *home = tutti_view_home(view);
         if (!home)
@@ -76,7 +83,7 @@ cl_int tutti_access_fill_image(struct tutti_view *view, const struct tutti_place
         return tutti_access_fill(view, tutti_place_first(place), region->size[0], pixel,
                                  view->shape.element);
     struct tutti_copies copies;
-    tutti_view_copies(view, &copies);
+    written_copies(view, &copies);
     if (copies.home) {
         char *home = tutti_view_home(view);
         if (!home)
@@ -111,7 +118,7 @@ cl_int tutti_access_copy(struct tutti_view *source, const struct tutti_place *fr
                          const struct tutti_region *region) {
     struct tutti_copies sources, targets;
     tutti_view_copies(source, &sources);
-    tutti_view_copies(target, &targets);
+    written_copies(target, &targets);
     char *source_home = sources.home ? tutti_view_home(source) : NULL;
     char *target_home = targets.home ? tutti_view_home(target) : NULL;
     if ((sources.home && !source_home) || (targets.home && !target_home))
@@ -162,7 +169,7 @@ cl_int tutti_access_pull(struct tutti_view *view, const struct tutti_place *plac
 cl_int tutti_access_push(struct tutti_view *view, const struct tutti_place *place,
                          const struct tutti_region *region) {
     struct tutti_copies copies;
-    tutti_view_copies(view, &copies);
+    written_copies(view, &copies);
     char *home = tutti_view_home(view);
     if (!home)
         return CL_OUT_OF_HOST_MEMORY;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/acquisition.h"
 
+#include "memory/relay.h"
+
 static const struct {
     int node;
     enum starpu_data_access_mode mode;
@@ -41,8 +43,12 @@ static void one_granted(void *argument) {
     struct tutti_acquisition *acquisition = argument;
     if (atomic_fetch_sub(&acquisition->remaining, 1) != 1)
         return;
-    for (unsigned i = 0; i < acquisition->count; i++)
-        tutti_view_take_over(items(acquisition)[i].view);
+    for (unsigned i = 0; i < acquisition->count; i++) {
+        const struct tutti_acquired *item = &items(acquisition)[i];
+        tutti_view_take_over(item->view);
+        if (item->use == TUTTI_OVERWRITES)
+            tutti_relay_cancel(item->view);
+    }
     acquisition->granted(acquisition);
 }
 

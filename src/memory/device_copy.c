@@ -217,6 +217,31 @@ cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *
     return move(view, copy, true, to, (void *)(uintptr_t)source, from, region);
 }
 
+cl_int tutti_copy_start(const struct tutti_view *view, const struct tutti_copy *copy,
+                        bool to_device, const struct tutti_place *there, void *memory,
+                        const struct tutti_place *here, const struct tutti_region *region,
+                        cl_event *event) {
+    *event = NULL;
+    if (!copy->bytes) {
+        cl_int error = start_move(view, copy, to_device, there, memory, here, region, event);
+        if (error != CL_SUCCESS)
+            *event = NULL;
+        return error;
+    }
+    if (to_device)
+        tutti_region_copy(copy->bytes, there, memory, here, region);
+    else
+        tutti_region_copy(memory, here, copy->bytes, there, region);
+    return CL_SUCCESS;
+}
+
+void tutti_copy_end(const struct tutti_copy *copy, cl_event *event, cl_int *error) {
+    cl_int result = *event ? end_move(copy->device, *event) : CL_SUCCESS;
+    *event = NULL;
+    if (*error == CL_SUCCESS)
+        *error = result;
+}
+
 cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size,
                        const void *pattern, size_t pattern_size) {
     const struct tutti_real_device *device = copy->device;

@@ -15,6 +15,17 @@ cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *c
 cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *copy,
                         const struct tutti_place *to, const void *source,
                         const struct tutti_place *from, const struct tutti_region *region);
+/*
+ * Starts to move a part by one command of the driver's; `*event` stays NULL when there is nothing
+ * to wait for. Counted by the caller. tutti_copy_end waits, if there is an event, and forgets it;
+ * an error becomes `*error`, unless that has one.
+ */
+cl_int tutti_copy_start(const struct tutti_view *view, const struct tutti_copy *copy,
+                        bool to_device, const struct tutti_place *there, void *memory,
+                        const struct tutti_place *here, const struct tutti_region *region,
+                        cl_event *event);
+void tutti_copy_end(const struct tutti_copy *copy, cl_event *event, cl_int *error);
+
 cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size,
                        const void *pattern, size_t pattern_size);
 /* `pixel` is the color in the image's format (memory/color.h). */

@@ -3,6 +3,32 @@
 
 #include <string.h>
 
+static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
+
+struct tutti_cut tutti_region_cut(const struct tutti_region *region, size_t bytes) {
+    struct tutti_cut cut = {.count = 1};
+    size_t room = bytes; /* in units of what is smaller than this direction */
+    for (int i = 0; i < 3; i++) {
+        cut.chunk.size[i] = room ? smaller(region->size[i], room) : 1;
+        /* What is cut in this direction is not joined in the next one. */
+        room = cut.chunk.size[i] == region->size[i] ? room / region->size[i] : 0;
+        cut.along[i] = (region->size[i] + cut.chunk.size[i] - 1) / cut.chunk.size[i];
+        cut.count *= cut.along[i];
+    }
+    return cut;
+}
+
+struct tutti_region tutti_cut_part(const struct tutti_cut *cut, const struct tutti_region *region,
+                                   size_t index, size_t offset[3]) {
+    struct tutti_region part;
+    for (int i = 0; i < 3; i++) {
+        offset[i] = index % cut->along[i] * cut->chunk.size[i];
+        part.size[i] = smaller(cut->chunk.size[i], region->size[i] - offset[i]);
+        index /= cut->along[i];
+    }
+    return part;
+}
+
 void tutti_region_copy(void *target, const struct tutti_place *to, const void *source,
                        const struct tutti_place *from, const struct tutti_region *region) {
     char *t = (char *)target + tutti_place_first(to);

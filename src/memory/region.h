@@ -44,6 +44,27 @@ static inline bool tutti_region_is_linear(const struct tutti_region *region) {
     return region->size[1] == 1 && region->size[2] == 1;
 }
 
+static inline struct tutti_place tutti_place_moved(const struct tutti_place *place,
+                                                   const size_t offset[3]) {
+    struct tutti_place moved = *place;
+    for (int i = 0; i < 3; i++)
+        moved.origin[i] += offset[i];
+    return moved;
+}
+
+/* How a region is cut in chunks: whole slices, whole rows of one slice, or a part of one row. */
+struct tutti_cut {
+    struct tutti_region chunk; /* those at an edge may be smaller */
+    size_t along[3];           /* how many there are in each direction */
+    size_t count;
+};
+
+/* Cuts in chunks of at most `bytes`, which must be a multiple of what must not be cut. */
+struct tutti_cut tutti_region_cut(const struct tutti_region *region, size_t bytes);
+/* The chunk of that index: its size, and where it begins in the region. */
+struct tutti_region tutti_cut_part(const struct tutti_cut *cut, const struct tutti_region *region,
+                                   size_t index, size_t offset[3]);
+
 /* Copies the region between two pieces of host memory; they may be the same one. */
 void tutti_region_copy(void *target, const struct tutti_place *to, const void *source,
                        const struct tutti_place *from, const struct tutti_region *region);

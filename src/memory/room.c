@@ -30,6 +30,11 @@ static bool waited(const struct tutti_real_device *device, cl_ulong time) {
            now - first >= time;
 }
 
+bool tutti_room_is_scarce(const struct tutti_real_device *device) {
+    starpu_ssize_t total = starpu_memory_get_total(device->place.node);
+    return total > 0 && starpu_memory_get_available(device->place.node) < total / 4;
+}
+
 bool tutti_room_take(const struct tutti_real_device *device, size_t size) {
     if (starpu_memory_allocate(device->place.node, size, 0) == 0)
         return true;

@@ -14,6 +14,9 @@
  * - a driver may refuse memory that StarPU believes is there. After a second the copy is left
  *   without memory, and the command that wants it fails.
  */
+/* Is so much of it in use that copies will have to leave soon? */
+bool tutti_room_is_scarce(const struct tutti_real_device *device);
+
 bool tutti_room_take(const struct tutti_real_device *device, size_t size);
 void tutti_room_give_back(const struct tutti_real_device *device, size_t size);
 

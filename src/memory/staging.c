@@ -24,10 +24,8 @@ struct run {
     const struct tutti_staging *staging; /* NULL: both ends are host memory */
     const struct tutti_place *there, *here;
     const struct tutti_region *region;
-    char *memory, *other;      /* `other`: where `there` is, in host memory */
-    size_t rows, columns;      /* of a chunk: whole rows, or one row's part */
-    size_t per_row, per_slice; /* chunks */
-    size_t chunks;
+    char *memory, *other; /* `other`: where `there` is, in host memory */
+    struct tutti_cut cut;
     atomic_size_t next;
     atomic_int error;
     pthread_mutex_t lock; /* guards `helping` */
@@ -42,24 +40,6 @@ struct helper {
 
 static size_t smaller(size_t a, size_t b) { return a < b ? a : b; }
 
-/* How to cut: as many whole rows as fit, or rows in pieces. */
-static void cut(struct run *run, size_t chunk) {
-    const size_t *size = run->region->size;
-    run->columns = smaller(size[0], chunk);
-    run->rows = size[0] > chunk ? 1 : smaller(size[1], chunk / size[0]);
-    run->per_row = (size[0] + run->columns - 1) / run->columns;
-    run->per_slice = (size[1] + run->rows - 1) / run->rows * run->per_row;
-    run->chunks = run->per_slice * size[2];
-}
-
-static struct tutti_place moved(const struct tutti_place *place, size_t x, size_t y, size_t z) {
-    struct tutti_place result = *place;
-    result.origin[0] += x;
-    result.origin[1] += y;
-    result.origin[2] += z;
-    return result;
-}
-
 /* A chunk on its way: its places, and the page-locked memory that it goes through. */
 struct chunk {
     struct tutti_region part;
@@ -70,19 +50,15 @@ struct chunk {
 
 /* Takes the next chunk; false when there is none, or an error. */
 static bool next_chunk(struct run *run, struct chunk *chunk) {
-    const size_t *size = run->region->size;
-    size_t index;
+    size_t index, offset[3];
     if (atomic_load(&run->error) != CL_SUCCESS ||
-        (index = atomic_fetch_add(&run->next, 1)) >= run->chunks)
+        (index = atomic_fetch_add(&run->next, 1)) >= run->cut.count)
         return false;
-    size_t z = index / run->per_slice, in_slice = index % run->per_slice;
-    size_t y = in_slice / run->per_row * run->rows, x = in_slice % run->per_row * run->columns;
-    chunk->part = (struct tutti_region){
-        {smaller(run->columns, size[0] - x), smaller(run->rows, size[1] - y), 1}};
+    chunk->part = tutti_cut_part(&run->cut, run->region, index, offset);
     chunk->packed = tutti_place_linear(0, chunk->part.size[0]);
     chunk->packed.slice_pitch = chunk->part.size[0] * chunk->part.size[1];
-    chunk->there = moved(run->there, x, y, z);
-    chunk->here = moved(run->here, x, y, z);
+    chunk->there = tutti_place_moved(run->there, offset);
+    chunk->here = tutti_place_moved(run->here, offset);
     return true;
 }
 
@@ -152,8 +128,9 @@ static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *sl
     struct helper helpers[MOST_THREADS];
     size_t chunk = tutti_region_bytes(run->region) / (2 * threads);
     chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
-    cut(run, chunk < SMALLEST_CHUNK ? SMALLEST_CHUNK : smaller(chunk, LARGEST_CHUNK));
-    unsigned others = (unsigned)smaller(threads, run->chunks) - 1;
+    run->cut = tutti_region_cut(
+        run->region, chunk < SMALLEST_CHUNK ? SMALLEST_CHUNK : smaller(chunk, LARGEST_CHUNK));
+    unsigned others = (unsigned)smaller(threads, run->cut.count) - 1;
     run->helping = others < MOST_THREADS ? others : MOST_THREADS;
     pthread_mutex_init(&run->lock, NULL);
     pthread_cond_init(&run->done, NULL);

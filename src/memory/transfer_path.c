@@ -17,6 +17,8 @@
 #define LEAST_COPIED ((size_t)16 << 20)
 /* A command of a driver costs what copying as much in host memory does. */
 #define LEAST_STRAIGHT ((size_t)1 << 20)
+/* Two commands of drivers, one after the other, are as fast. */
+#define LEAST_RELAYED ((size_t)1 << 20)
 /* With fewer threads a driver's own staging is as fast, with more the link is the limit. */
 #define LEAST_THREADS 3
 #define MOST_THREADS 8
@@ -61,6 +63,13 @@ unsigned tutti_transfer_path_near(unsigned users, size_t size) {
     if (users)
         return users & ~far ? 0 : users;
     return is_one(far) && (wanted == STAGED || size >= LEAST_STRAIGHT) ? far : 0;
+}
+
+bool tutti_transfer_path_relays(const struct tutti_real_device *device, size_t size) {
+    pthread_once(&once, read_environment);
+    if (device->at_home || wanted == DIRECT || is_one(distant()))
+        return false;
+    return wanted == STAGED || size >= LEAST_RELAYED;
 }
 
 bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t size) {

@@ -17,6 +17,12 @@
  */
 unsigned tutti_transfer_path_near(unsigned users, size_t size);
 
+/*
+ * May that much of the device's wait with its way home until it is known whether another device
+ * wants it (relay.h)? Where several have memory of their own, from a size on that is worth it.
+ */
+bool tutti_transfer_path_relays(const struct tutti_real_device *device, size_t size);
+
 /* Can the device hold that much? */
 bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t size);
 

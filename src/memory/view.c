@@ -3,6 +3,7 @@
 
 #include "memory/block.h"
 #include "memory/pinned.h"
+#include "memory/relay.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -133,11 +134,22 @@ void tutti_view_lock_home(struct tutti_view *view) {
     pthread_mutex_unlock(&view->lock);
 }
 
+/* Is home memory owed bytes by a copy that stands for them? If that one is not valid, it pays. */
+static bool owed(struct tutti_view *view) {
+    const struct tutti_real_device *debtor = tutti_relay_debtor(view);
+    int valid = 0;
+    if (debtor)
+        starpu_data_query_status(view->handle, (int)debtor->place.node, NULL, &valid, NULL);
+    if (debtor && !valid)
+        tutti_relay_settle(view);
+    return valid;
+}
+
 void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
     const struct tutti_device_list *list = tutti_devices();
     int valid = 0;
     starpu_data_query_status(view->handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
-    copies->home = valid;
+    copies->home = valid && !owed(view);
     copies->count = 0;
     for (unsigned d = 0; d < list->count; d++) {
         struct tutti_real_device *device = list->device[d];
@@ -170,6 +182,7 @@ bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *pl
     mapped->next = view->mapped;
     view->mapped = mapped;
     pthread_mutex_unlock(&view->lock);
+    tutti_relay_wait(view);
     return true;
 }
 

@@ -68,6 +68,10 @@ struct tutti_view {
     atomic_uint handed; /* see tutti_view_hand_over */
     bool leaving;       /* being destroyed, and used no more: what leaves a device is not evicted */
 
+    /* relay.h: which device has the bytes that home memory should have, and if they are moving. */
+    _Atomic(const struct tutti_real_device *) debtor;
+    bool moving;
+
     pthread_mutex_t lock;        /* guards what follows */
     void *home;                  /* host memory; made at first use, and stays where it is */
     bool home_is_users;          /* CL_MEM_USE_HOST_PTR */
@@ -164,7 +168,10 @@ void tutti_view_lock_home(struct tutti_view *view);
  */
 void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies);
 
-/* Boxes that fetches to home memory leave alone, as the program writes there. */
+/*
+ * Boxes that fetches to home memory leave alone, as the program writes there. Waits for one that is
+ * under way.
+ */
 bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *place,
                            const struct tutti_region *region);
 void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,

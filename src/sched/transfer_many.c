@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Commands on many memory objects: migrate and native kernels. */
 #include "memory/coherence.h"
+#include "memory/relay.h"
 #include "memory/version.h"
 #include "sched/transfer.h"
 
@@ -22,14 +23,15 @@ static bool prepare_migrate(struct tutti_transfer *transfer) {
     return true;
 }
 
-static cl_int execute_nothing(struct tutti_transfer *transfer) {
-    (void)transfer;
+static cl_int execute_migrate(struct tutti_transfer *transfer) {
+    for (cl_uint i = 0; i < transfer->mem_count && transfer->to_host; i++)
+        tutti_relay_settle(transfer->views[i]);
     return CL_SUCCESS;
 }
 
 struct tutti_command *tutti_transfer_migrate(cl_uint count, const cl_mem *mems, bool to_host) {
     struct tutti_transfer *transfer =
-        tutti_transfer_create(execute_nothing, prepare_migrate, NULL, NULL);
+        tutti_transfer_create(execute_migrate, prepare_migrate, NULL, NULL);
     if (!transfer)
         return NULL;
     transfer->to_host = to_host;
@@ -61,6 +63,7 @@ static bool prepare_native(struct tutti_transfer *transfer) {
 static cl_int execute_native(struct tutti_transfer *transfer) {
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
         void *home = tutti_view_home(transfer->views[i]);
+        tutti_relay_settle(transfer->views[i]);
         if (!home)
             return CL_OUT_OF_HOST_MEMORY;
         memcpy((char *)transfer->native.arguments + transfer->native.places[i], &home,

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/relay.h"
+
+#include "log.h"
+#include "memory/device_copy.h"
+#include "memory/hop.h"
+#include "memory/room.h"
+#include "memory/transfer_path.h"
+#include "sched/pool.h"
+#include "virtual_device/driver.h"
+
+#include <errno.h>
+
+/* Small enough that the second link does not wait long, and worth a command of each driver. */
+#define LARGEST_CHUNK ((size_t)4 << 20)
+#define SMALLEST_CHUNK ((size_t)512 << 10)
+#define AT_ONCE 8 /* chunks */
+
+/* Guards `moving` of all views, and with it who changes `debtor`. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+
+/* Takes over the debt, so that others wait for its end; NULL when there is none. */
+static const struct tutti_real_device *take(struct tutti_view *view) {
+    if (!tutti_relay_debtor(view))
+        return NULL;
+    pthread_mutex_lock(&lock);
+    while (view->moving)
+        pthread_cond_wait(&moved, &lock);
+    const struct tutti_real_device *debtor = tutti_relay_debtor(view);
+    view->moving = debtor != NULL;
+    pthread_mutex_unlock(&lock);
+    return debtor;
+}
+
+static void finish(struct tutti_view *view) {
+    pthread_mutex_lock(&lock);
+    view->moving = false;
+    atomic_store_explicit(&view->debtor, NULL, memory_order_release);
+    pthread_cond_broadcast(&moved);
+    pthread_mutex_unlock(&lock);
+}
+
+void tutti_relay_cancel(struct tutti_view *view) {
+    if (take(view))
+        finish(view);
+}
+
+void tutti_relay_wait(struct tutti_view *view) {
+    if (!tutti_relay_debtor(view))
+        return;
+    pthread_mutex_lock(&lock);
+    while (view->moving)
+        pthread_cond_wait(&moved, &lock);
+    pthread_mutex_unlock(&lock);
+}
+
+static struct tutti_real_device *device_at(const struct tutti_real_device *device) {
+    return tutti_devices()->device[device->index];
+}
+
+static const struct tutti_storage *storage_on(struct tutti_view *view,
+                                              const struct tutti_real_device *device) {
+    const struct tutti_interface *interface =
+        starpu_data_get_interface_on_node(view->handle, device->place.node);
+    return &interface->storage;
+}
+
+static void bring_home(struct tutti_view *view, const struct tutti_real_device *debtor) {
+    tutti_hop_down(view, device_at(debtor), storage_on(view, debtor), NULL);
+}
+
+void tutti_relay_settle(struct tutti_view *view) {
+    const struct tutti_real_device *debtor = take(view);
+    if (!debtor)
+        return;
+    bring_home(view, debtor);
+    finish(view);
+}
+
+void tutti_relay_leave(struct tutti_view *view, const struct tutti_real_device *device) {
+    int wanted = 0;
+    if (tutti_relay_debtor(view) != device)
+        return;
+    starpu_data_query_status(view->handle, STARPU_MAIN_RAM, NULL, &wanted, NULL);
+    if (wanted)
+        tutti_relay_settle(view);
+    else
+        tutti_relay_cancel(view);
+}
+
+int tutti_relay_down(struct tutti_view *view, struct tutti_real_device *device,
+                     const struct tutti_storage *storage, cl_event *event) {
+    tutti_relay_cancel(view); /* of earlier bytes */
+    if (!event || !storage->mem || storage->at_home || tutti_room_is_scarce(device) ||
+        !tutti_transfer_path_relays(device, view->size))
+        return tutti_hop_down(view, device, storage, event);
+    atomic_store_explicit(&view->debtor, device, memory_order_release);
+    return 0;
+}
+
+/* A chunk on its way from the one device to the other. */
+struct passage {
+    struct tutti_region part;
+    struct tutti_place packed, at_home;
+    cl_event down, up; /* NULL: none under way */
+};
+
+struct relay {
+    struct tutti_job job;
+    struct tutti_view *view;
+    struct tutti_real_device *target;
+    const struct tutti_storage *storage; /* there */
+    const struct tutti_real_device *carrier;
+    cl_event done; /* what StarPU polls, in the carrier's context */
+};
+
+static struct tutti_copy copy_of(struct tutti_real_device *device,
+                                 const struct tutti_storage *storage) {
+    return (struct tutti_copy){.device = device, .mem = storage->mem, .bytes = storage->bytes};
+}
+
+/* The first error of all chunks; then no further ones are begun. */
+static cl_int stream(struct tutti_view *view, const struct tutti_copy *source,
+                     const struct tutti_copy *target, char *home) {
+    struct tutti_region whole = tutti_view_whole(view);
+    struct tutti_place start = tutti_place_linear(0, view->size);
+    struct tutti_place packed = tutti_view_packed(view, &start);
+    struct tutti_place at_home = tutti_view_at_home(view, &start);
+    size_t chunk = view->size / AT_ONCE;
+    chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
+    chunk = chunk > LARGEST_CHUNK ? LARGEST_CHUNK : chunk;
+    struct tutti_cut cut = tutti_region_cut(&whole, chunk ? chunk : SMALLEST_CHUNK);
+    struct passage passages[AT_ONCE] = {{.down = NULL}};
+    cl_int error = CL_SUCCESS;
+    /* Chunk i begins to come down when its passage is free, and chunk i - AT_ONCE + 1 to go up. */
+    for (size_t i = 0; i < cut.count + 2 * AT_ONCE; i++) {
+        struct passage *p = &passages[i % AT_ONCE];
+        tutti_copy_end(target, &p->up, &error);
+        if (i < cut.count && error == CL_SUCCESS) {
+            size_t offset[3];
+            p->part = tutti_cut_part(&cut, &whole, i, offset);
+            p->packed = tutti_place_moved(&packed, offset);
+            p->at_home = tutti_place_moved(&at_home, offset);
+            error = tutti_copy_start(view, source, false, &p->packed, home, &p->at_home, &p->part,
+                                     &p->down);
+        }
+        size_t rising = i + 1 - AT_ONCE; /* beyond all chunks while there is none */
+        if (rising >= cut.count)
+            continue;
+        p = &passages[rising % AT_ONCE];
+        tutti_copy_end(source, &p->down, &error);
+        if (error == CL_SUCCESS)
+            error = tutti_copy_start(view, target, true, &p->packed, home, &p->at_home, &p->part,
+                                     &p->up);
+    }
+    return error;
+}
+
+/* Neither maps, nor pages of the program that a driver would have to copy. */
+static bool streams(struct tutti_view *view) {
+    pthread_mutex_lock(&view->lock);
+    bool clear = !view->mapped && (!view->home_is_users || view->pinned);
+    pthread_mutex_unlock(&view->lock);
+    return clear;
+}
+
+static void relay(struct tutti_view *view, struct tutti_real_device *target,
+                  const struct tutti_storage *storage) {
+    const struct tutti_real_device *debtor = take(view);
+    const struct tutti_storage *owed = debtor ? storage_on(view, debtor) : NULL;
+    char *home = tutti_view_home(view);
+    if (!debtor || !home || !owed->mem || !storage->mem || storage->at_home || !streams(view)) {
+        if (debtor) {
+            bring_home(view, debtor);
+            finish(view);
+        }
+        tutti_hop_up(view, target, storage, NULL);
+        return;
+    }
+    tutti_view_take_over(view);
+    struct tutti_copy from = copy_of(device_at(debtor), owed), to = copy_of(target, storage);
+    tutti_history_move(view->history, debtor, TUTTI_DOWNLOAD, view->size);
+    tutti_history_move(view->history, target, TUTTI_UPLOAD, view->size);
+    tutti_log(DEBUG, "%s: %zu bytes on to %s", debtor->name, view->size, target->name);
+    cl_int error = stream(view, &from, &to, home);
+    if (error != CL_SUCCESS)
+        tutti_log(ERROR, "%s: a transfer to %s failed with %d", debtor->name, target->name, error);
+    tutti_view_hand_over(view);
+    finish(view);
+}
+
+static void run(struct tutti_job *job) {
+    struct relay *relay_job = (struct relay *)(void *)job;
+    const cl_icd_dispatch *driver = relay_job->carrier->dispatch;
+    relay(relay_job->view, relay_job->target, relay_job->storage);
+    driver->clSetUserEventStatus(relay_job->done, CL_COMPLETE);
+    driver->clReleaseEvent(relay_job->done);
+    free(relay_job);
+}
+
+/* PoCL's basic devices execute what is ready in whichever thread touches an event: not theirs. */
+static bool carries(const struct tutti_real_device *device) {
+    return device->type & CL_DEVICE_TYPE_GPU || !device->place.synchronous;
+}
+
+/* Starts it in a thread of its own, with an event that StarPU polls; false if that can't be. */
+static bool start(struct relay *relay_job, cl_event *event) {
+    cl_int error;
+    const cl_icd_dispatch *driver = relay_job->carrier->dispatch;
+    relay_job->done = driver->clCreateUserEvent(relay_job->carrier->place.context, &error);
+    if (error != CL_SUCCESS)
+        return false;
+    relay_job->job.run = run;
+    driver->clRetainEvent(relay_job->done);
+    *event = relay_job->done;
+    tutti_pool_run(&relay_job->job);
+    return true;
+}
+
+int tutti_relay_up(struct tutti_view *view, struct tutti_real_device *device,
+                   const struct tutti_storage *storage, cl_event *event) {
+    const struct tutti_real_device *debtor = tutti_relay_debtor(view);
+    if (!debtor)
+        return tutti_hop_up(view, device, storage, event);
+    const struct tutti_real_device *carrier = carries(debtor) ? debtor : device;
+    struct relay *relay_job = event && carries(carrier) ? malloc(sizeof(*relay_job)) : NULL;
+    if (relay_job) {
+        *relay_job =
+            (struct relay){.view = view, .target = device, .storage = storage, .carrier = carrier};
+        if (start(relay_job, event))
+            return -EAGAIN;
+        free(relay_job);
+    }
+    relay(view, device, storage);
+    return 0;
+}

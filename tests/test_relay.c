@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: what goes from one real device to the other. TUTTI_TRANSFER=staged gives CPU devices
+ * copies of their own, and StarPU's policy "random" sends each kernel to any device, so that a
+ * buffer which kernels change one after the other wanders.
+ */
+#include "traffic.h"
+
+#include <unistd.h>
+
+/* More chunks than are on their way at once, and a rest. */
+enum { INTS = (9 << 20) / 4 + 9, BYTES = INTS * (int)sizeof(cl_int), STEPS = 24 };
+
+static char log_path[] = "/tmp/tutti-relay-XXXXXX";
+static cl_program program;
+static cl_kernel add, copy;
+static cl_int *values;
+
+static void open_all(void) {
+    program = make_program(common_source);
+    add = make_kernel(program, "add");
+    copy = make_kernel(program, "copy");
+    values = malloc(BYTES);
+}
+
+static void close_all(void) {
+    free(values);
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseKernel(copy));
+    ck_ok(clReleaseProgram(program));
+}
+
+static void add_to(cl_mem buffer, cl_int value, size_t ints) {
+    ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(add, 1, sizeof(value), &value));
+    launch(add, ints);
+}
+
+static void copy_to(cl_mem from, cl_mem to, size_t ints) {
+    ck_ok(clSetKernelArg(copy, 0, sizeof(from), &from));
+    ck_ok(clSetKernelArg(copy, 1, sizeof(to), &to));
+    launch(copy, ints);
+}
+
+static void ck_ramp(cl_mem buffer, cl_int first) {
+    int wrong = 0;
+
+    memset(values, 0, BYTES);
+    read_ints(buffer, values, INTS);
+    while (wrong < INTS && values[wrong] == first + wrong)
+        wrong++;
+    ck_assert_msg(wrong == INTS, "[%d] is %d, expected %d", wrong, values[wrong], first + wrong);
+}
+
+static cl_mem make_ramp(void) {
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+
+    for (int i = 0; i < INTS; i++)
+        values[i] = i;
+    write_ints(buffer, values, INTS);
+    return buffer;
+}
+
+/* How often the log says that bytes went on from one device to the other. */
+static unsigned relays(void) {
+    char line[512];
+    unsigned count = 0;
+    FILE *log = fopen(log_path, "r");
+
+    while (log && fgets(line, sizeof(line), log))
+        count += strstr(line, "bytes on to") != NULL;
+    if (log)
+        fclose(log);
+    return count;
+}
+
+/* From device to device is one download and one upload, of all bytes once. */
+START_TEST(a_buffer_wanders) {
+    open_all();
+    cl_mem buffer = make_ramp();
+    struct traffic before, after;
+
+    add_to(buffer, 1, INTS);
+    ck_ok(clFinish(queue));
+    before = traffic_of(buffer);
+    unsigned relayed = relays();
+    for (int i = 0; i < STEPS; i++)
+        add_to(buffer, 1, INTS);
+    ck_ok(clFinish(queue));
+    after = traffic_of(buffer);
+    cl_ulong times = after.transfers_to_device - before.transfers_to_device;
+    ck_assert_uint_gt(times, 0);
+    ck_assert_uint_eq(relays() - relayed, times);
+    ck_assert_uint_lt(times, STEPS);
+    ck_assert_uint_eq(after.transfers_from_device - before.transfers_from_device, times);
+    ck_assert_uint_eq(after.bytes_to_device - before.bytes_to_device, times * BYTES);
+    ck_assert_uint_eq(after.bytes_from_device - before.bytes_from_device, times * BYTES);
+    ck_assert_uint_eq(after.evictions, 0);
+    ck_ramp(buffer, STEPS + 1);
+    ck_ok(clReleaseMemObject(buffer));
+    close_all();
+}
+END_TEST
+
+/* Both devices want the same bytes at the same time, and the host too. */
+START_TEST(one_source_for_many) {
+    enum { TARGETS = 6 };
+    open_all();
+    cl_mem source = make_ramp(), target[TARGETS];
+
+    for (int i = 0; i < TARGETS; i++)
+        target[i] = make_buffer(0, BYTES, NULL);
+    for (int round = 1; round <= 4; round++) {
+        cl_int first = 0;
+        add_to(source, 1, INTS);
+        for (int i = 0; i < TARGETS; i++)
+            copy_to(source, target[i], INTS);
+        ck_ok(clEnqueueReadBuffer(queue, source, CL_TRUE, 0, sizeof(first), &first, 0, NULL, NULL));
+        ck_assert_int_eq(first, round);
+    }
+    for (int i = 0; i < TARGETS; i++) {
+        ck_ramp(target[i], 4);
+        ck_ok(clReleaseMemObject(target[i]));
+    }
+    ck_ok(clReleaseMemObject(source));
+    close_all();
+}
+END_TEST
+
+static void CL_CALLBACK add_on_host(void *arguments) {
+    cl_int *ints = *(cl_int **)arguments;
+
+    for (int i = 0; i < INTS; i++)
+        ints[i]++;
+}
+
+/* All that the host does to a buffer between two kernels: home memory is what it should be. */
+START_TEST(the_host_between_devices) {
+    open_all();
+    cl_mem buffer = make_ramp();
+    void *native[] = {buffer};
+    const void *place = &native[0];
+    cl_int one = 1, *mapped;
+    cl_int first = 0;
+
+    for (int round = 0; round < 3; round++) {
+        /* A part is written everywhere. */
+        add_to(buffer, 1, INTS);
+        add_to(buffer, 1, INTS);
+        ck_ok(clEnqueueFillBuffer(queue, buffer, &one, sizeof(one), BYTES / 8 * 4, sizeof(one), 0,
+                                  NULL, NULL));
+        one = BYTES / 8 + first + 2;
+        ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, BYTES / 8 * 4, sizeof(one), &one, 0,
+                                   NULL, NULL));
+        first += 2;
+        /* All of it comes to the host. */
+        add_to(buffer, 1, INTS);
+        ck_ok(clEnqueueMigrateMemObjects(queue, 1, &buffer, CL_MIGRATE_MEM_OBJECT_HOST, 0, NULL,
+                                         NULL));
+        add_to(buffer, 1, INTS);
+        first += 2;
+        /* A native kernel changes it there. */
+        native[0] = NULL;
+        ck_ok(clEnqueueNativeKernel(queue, add_on_host, native, sizeof(native), 1, &buffer, &place,
+                                    0, NULL, NULL));
+        add_to(buffer, 1, INTS);
+        first += 2;
+        /* Maps: kernels read it on all devices meanwhile. */
+        mapped = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 4096, 4096,
+                                    0, NULL, NULL, &error);
+        ck_ok(error);
+        for (int i = 0; i < 1024; i++)
+            mapped[i] += 1;
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+        add_to(buffer, 1, INTS);
+        mapped = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 4096, 4096,
+                                    0, NULL, NULL, &error);
+        ck_ok(error);
+        for (int i = 0; i < 1024; i++)
+            mapped[i] -= 1;
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+        first += 1;
+        /* It is overwritten as a whole. */
+        add_to(buffer, 1, INTS);
+        first += 1;
+        ck_ramp(buffer, first);
+        for (int i = 0; i < INTS; i++)
+            values[i] = i;
+        write_ints(buffer, values, INTS);
+        first = 0;
+        add_to(buffer, 1, INTS);
+        first += 1;
+    }
+    ck_ramp(buffer, 1);
+    ck_ok(clReleaseMemObject(buffer));
+    close_all();
+}
+END_TEST
+
+/* A map for writing stays while kernels of all devices read the rest. */
+START_TEST(a_map_stays) {
+    enum { PART = 1 << 20 };
+    open_all();
+    cl_mem source = make_ramp(), target[4];
+    cl_int *mapped;
+
+    add_to(source, 5, INTS);
+    mapped =
+        clEnqueueMapBuffer(queue, source, CL_TRUE, CL_MAP_WRITE, 0, PART, 0, NULL, NULL, &error);
+    ck_ok(error);
+    for (int i = 0; i < PART / 4; i++)
+        mapped[i] = i + 6;
+    for (int i = 0; i < 4; i++) {
+        target[i] = make_buffer(0, BYTES, NULL);
+        copy_to(source, target[i], INTS);
+    }
+    ck_ok(clFinish(queue));
+    for (int i = 0; i < PART / 4; i++)
+        ck_assert_int_eq(mapped[i], i + 6);
+    for (int i = 0; i < PART / 4; i++)
+        mapped[i] = i + 5;
+    ck_ok(clEnqueueUnmapMemObject(queue, source, mapped, 0, NULL, NULL));
+    ck_ramp(source, 5);
+    for (int i = 0; i < 4; i++) {
+        read_ints(target[i], values, INTS);
+        for (int j = PART / 4; j < INTS; j++)
+            if (values[j] != j + 5)
+                ck_abort_msg("target %d [%d] is %d", i, j, values[j]);
+        ck_ok(clReleaseMemObject(target[i]));
+    }
+    ck_ok(clReleaseMemObject(source));
+    close_all();
+}
+END_TEST
+
+/* The program's own memory is home memory; it has the bytes when the host may look at it. */
+START_TEST(memory_of_the_program) {
+    open_all();
+    cl_int *own = malloc(BYTES), *mapped;
+    memset(own, 0, BYTES);
+    cl_mem buffer = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, own);
+
+    for (int i = 0; i < 8; i++)
+        add_to(buffer, 1, INTS);
+    mapped =
+        clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 0, BYTES, 0, NULL, NULL, &error);
+    ck_ok(error);
+    ck_assert_ptr_eq(mapped, own);
+    ck_all(own, INTS, 8);
+    ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+    ck_ok(clReleaseMemObject(buffer));
+    free(own);
+    close_all();
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {
+        a_buffer_wanders, one_source_for_many,   the_host_between_devices,
+        a_map_stays,      memory_of_the_program,
+    };
+
+    char setting[64];
+    int log = mkstemp(log_path);
+    if (log < 0)
+        return 99;
+    close(log);
+    snprintf(setting, sizeof(setting), "debug:%s", log_path);
+    setenv("TUTTI_LOG", setting, 1);
+    setenv("TUTTI_TRANSFER", "staged", 1);
+    setenv("TUTTI_SCHED", "random", 1);
+    int status = test_main(argc, argv, tests, COUNT(tests));
+    unlink(log_path);
+    return status;
+}
