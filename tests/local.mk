@@ -18,6 +18,8 @@ SPECIFICATION_TESTS = \
 	tests/test_kernel \
 	tests/test_ndrange \
 	tests/test_event \
+	tests/test_wait_list \
+	tests/test_barrier \
 	tests/test_order \
 	tests/test_threads \
 	tests/test_refcount \
@@ -122,9 +124,17 @@ tests_test_ndrange_SOURCES = tests/test_ndrange.c
 tests_test_ndrange_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_ndrange_LDADD = $(TEST_LIBS)
 
-tests_test_event_SOURCES = tests/test_event.c
+tests_test_event_SOURCES = tests/test_event.c tests/gate.h
 tests_test_event_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_event_LDADD = $(TEST_LIBS)
+
+tests_test_wait_list_SOURCES = tests/test_wait_list.c tests/gate.h
+tests_test_wait_list_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_wait_list_LDADD = $(TEST_LIBS)
+
+tests_test_barrier_SOURCES = tests/test_barrier.c tests/gate.h
+tests_test_barrier_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_barrier_LDADD = $(TEST_LIBS)
 
 tests_test_order_SOURCES = tests/test_order.c
 tests_test_order_CPPFLAGS = $(TEST_CPPFLAGS)
