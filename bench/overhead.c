@@ -2,8 +2,9 @@
 /*
  * What a small command costs on each platform that is named, in µs, interleaved in one process:
  *     overhead [--repeat N] PLATFORM…      (parts of platform names; default: all platforms)
- * Rows: empty kernels back to back on one buffer and on sixteen, kernel + clFinish, blocking
- * 4-byte write and read. Each number is the median over the repetitions.
+ * Rows: empty kernels back to back on one buffer and on sixteen; on one buffer, each waiting for
+ * the event of the one before it, in an in-order and in an out-of-order queue; kernel + clFinish;
+ * blocking 4-byte write and read. Each number is the median over the repetitions.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -20,7 +21,7 @@
 struct target {
     char name[128];
     cl_context context;
-    cl_command_queue queue;
+    cl_command_queue queue, loose;
     cl_program program;
     cl_kernel kernel;
     cl_mem buffer[BUFFERS];
@@ -58,6 +59,29 @@ static double chained(struct target *t) { return burst(t, 1); }
 
 static double independent(struct target *t) { return burst(t, BUFFERS); }
 
+static double waiting(struct target *t, cl_command_queue queue) {
+    size_t items = 64;
+    cl_event last = NULL;
+    double start = now();
+    check(clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &t->buffer[0]), "clSetKernelArg");
+    for (int i = 0; i < BURST; i++) {
+        cl_event event;
+        check(clEnqueueNDRangeKernel(queue, t->kernel, 1, NULL, &items, &items, last ? 1 : 0,
+                                     last ? &last : NULL, &event),
+              "clEnqueueNDRangeKernel");
+        if (last)
+            clReleaseEvent(last);
+        last = event;
+    }
+    check(clFinish(queue), "clFinish");
+    clReleaseEvent(last);
+    return (now() - start) / BURST;
+}
+
+static double waiting_in_order(struct target *t) { return waiting(t, t->queue); }
+
+static double waiting_out_of_order(struct target *t) { return waiting(t, t->loose); }
+
 static double finish(struct target *t) {
     double start = now();
     for (int i = 0; i < SINGLE; i++) {
@@ -91,8 +115,12 @@ static const struct {
     const char *name;
     double (*run)(struct target *);
 } rows[] = {
-    {"kernels on one buffer", chained}, {"kernels on 16 buffers", independent},
-    {"kernel + clFinish", finish},      {"blocking write, 4 bytes", write4},
+    {"kernels on one buffer", chained},
+    {"kernels on 16 buffers", independent},
+    {"waiting for each other", waiting_in_order},
+    {"the same out of order", waiting_out_of_order},
+    {"kernel + clFinish", finish},
+    {"blocking write, 4 bytes", write4},
     {"blocking read, 4 bytes", read4},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
@@ -105,6 +133,9 @@ static void open_target(struct target *t, cl_device_id device) {
     check(error, "clCreateContext");
     t->queue = clCreateCommandQueue(t->context, device, 0, &error);
     check(error, "clCreateCommandQueue");
+    t->loose =
+        clCreateCommandQueue(t->context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &error);
+    check(error, "clCreateCommandQueue, out of order");
     t->program = clCreateProgramWithSource(t->context, 1, &source, NULL, &error);
     check(error, "clCreateProgramWithSource");
     check(clBuildProgram(t->program, 1, &device, "", NULL, NULL), "clBuildProgram");
@@ -183,6 +214,7 @@ int main(int argc, char **argv) {
         clReleaseKernel(target[t].kernel);
         clReleaseProgram(target[t].program);
         clReleaseCommandQueue(target[t].queue);
+        clReleaseCommandQueue(target[t].loose);
         clReleaseContext(target[t].context);
     }
     return 0;

@@ -68,6 +68,7 @@ libtutti_la_SOURCES += \
 	src/sched/transfer_command.c src/sched/transfer_command.h \
 	src/sched/transfer_many.c \
 	src/sched/transfer_map.c \
+	src/sched/wait_list.c src/sched/wait_list.h \
 	src/virtual_device/argument_info.c src/virtual_device/argument_info.h \
 	src/virtual_device/binary.c src/virtual_device/binary.h \
 	src/virtual_device/build.c src/virtual_device/build.h \

@@ -61,14 +61,19 @@ static void set_int(cl_kernel kernel, cl_uint index, cl_int value) {
     ck_ok(clSetKernelArg(kernel, index, sizeof(value), &value));
 }
 
-static void do_scale(cl_command_queue in, int a, cl_int factor, cl_event *event) {
+static void do_scale_after(cl_command_queue in, int a, cl_int factor, const cl_event *after,
+                           cl_event *event) {
     size_t items = N;
 
     set_mem(scale, 0, buffers[a]);
     set_int(scale, 1, factor);
-    ck_ok(clEnqueueNDRangeKernel(in, scale, 1, NULL, &items, NULL, 0, NULL, event));
+    ck_ok(clEnqueueNDRangeKernel(in, scale, 1, NULL, &items, NULL, after ? 1 : 0, after, event));
     for (int i = 0; i < N; i++)
         expected[a][i] = (cl_int)((uint32_t)expected[a][i] * (uint32_t)factor + 1);
+}
+
+static void do_scale(cl_command_queue in, int a, cl_int factor, cl_event *event) {
+    do_scale_after(in, a, factor, NULL, event);
 }
 
 static void do_accumulate(int a, int b, cl_int factor) {
@@ -139,6 +144,38 @@ START_TEST(a_chain_goes_as_one_task) {
     check_buffer(0);
     ck_assert_int_gt(longest_batch(), 1);
     end();
+}
+END_TEST
+
+/* Events of a wait list that StarPU's order stands for cost no way back to the host. */
+static void chain_with_wait_lists(cl_command_queue in) {
+    cl_event previous, event;
+
+    begin();
+    longest_batch();
+    do_work(0);
+    ck_ok(clEnqueueMarker(queue, &previous));
+    ck_ok(clFlush(queue));
+    for (int i = 0; i < 200; i++) {
+        do_scale_after(in, 0, i % 5, &previous, &event);
+        ck_ok(clReleaseEvent(previous));
+        previous = event;
+    }
+    ck_ok(clWaitForEvents(1, &previous));
+    ck_ok(clReleaseEvent(previous));
+    check_buffer(0);
+    ck_assert_int_gt(longest_batch(), 1);
+    end();
+}
+
+START_TEST(a_chain_with_wait_lists) { chain_with_wait_lists(queue); }
+END_TEST
+
+START_TEST(a_chain_with_wait_lists_out_of_order) {
+    cl_command_queue loose = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+
+    chain_with_wait_lists(loose);
+    ck_ok(clReleaseCommandQueue(loose));
 }
 END_TEST
 
@@ -331,6 +368,8 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {a_chain_goes_as_one_task,
+                                  a_chain_with_wait_lists,
+                                  a_chain_with_wait_lists_out_of_order,
                                   chains_join_where_they_meet,
                                   a_writer_comes_after_all_readers,
                                   random_chains,

@@ -232,6 +232,166 @@ START_TEST(many_events_in_one_list) {
 }
 END_TEST
 
+/*
+ * Commands of every kind, each of which waits for the one before it, and all on one buffer: what an
+ * implementation may leave to the order of the buffer's users must look the same (5.11).
+ */
+enum { LINKS = 120 };
+
+static const cl_int pattern = 7;
+static cl_int from_host[64], to_host[LINKS][64];
+static cl_kernel add_kernel;
+static cl_mem second;
+
+static cl_event add_link(cl_command_queue on, int i, const cl_event *previous) {
+    cl_uint count = previous ? 1 : 0;
+    const size_t all = 64;
+    cl_event event;
+
+    switch (i % 8) {
+    case 2:
+        ck_ok(
+            clEnqueueReadBuffer(on, buffer, CL_FALSE, 0, 256, to_host[i], count, previous, &event));
+        break;
+    case 3:
+        ck_ok(
+            clEnqueueWriteBuffer(on, buffer, CL_FALSE, 0, 256, from_host, count, previous, &event));
+        break;
+    case 5:
+        ck_ok(clEnqueueCopyBuffer(on, buffer, second, 0, 0, 256, count, previous, &event));
+        break;
+    case 6:
+        ck_ok(clEnqueueFillBuffer(on, buffer, &pattern, 4, 0, 256, count, previous, &event));
+        break;
+    case 7:
+        ck_ok(clEnqueueCopyBuffer(on, second, buffer, 0, 64, 128, count, previous, &event));
+        break;
+    default:
+        ck_ok(clEnqueueNDRangeKernel(on, add_kernel, 1, NULL, &all, NULL, count, previous, &event));
+    }
+    return event;
+}
+
+/* What the reads of such a chain must bring, from its start on. */
+static void check_links(const cl_int *start) {
+    cl_int first[64], other[64] = {0};
+
+    memcpy(first, start, sizeof(first));
+    for (int i = 0; i < LINKS; i++)
+        for (int k = 0; k < 64; k++)
+            switch (i % 8) {
+            case 2:
+                ck_assert_msg(to_host[i][k] == first[k], "link %d read %d, not %d", i,
+                              to_host[i][k], first[k]);
+                break;
+            case 3:
+                first[k] = from_host[k];
+                break;
+            case 5:
+                other[k] = first[k];
+                break;
+            case 6:
+                first[k] = pattern;
+                break;
+            case 7:
+                if (k >= 16 && k < 48)
+                    first[k] = other[k - 16];
+                break;
+            default:
+                first[k]++;
+            }
+}
+
+static void begin_links(void) {
+    cl_program program = make_program(common_source);
+    const cl_int one = 1;
+
+    begin();
+    add_kernel = make_kernel(program, "add");
+    second = make_buffer(0, 256, NULL);
+    ck_ok(clSetKernelArg(add_kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(add_kernel, 1, sizeof(one), &one));
+    ck_ok(clReleaseProgram(program));
+    for (int k = 0; k < 64; k++)
+        from_host[k] = 100 + k;
+    memset(to_host, 0, sizeof(to_host));
+}
+
+static void end_links(void) {
+    ck_ok(clReleaseKernel(add_kernel));
+    ck_ok(clReleaseMemObject(second));
+    end();
+}
+
+static void check_chain(cl_command_queue_properties kind) {
+    cl_command_queue on = make_queue(kind | CL_QUEUE_PROFILING_ENABLE);
+    cl_int zero[64] = {0};
+    cl_event events[LINKS];
+    cl_ulong ended = 0;
+
+    begin_links();
+    for (int i = 0; i < LINKS; i++)
+        events[i] = add_link(on, i, i > 0 ? &events[i - 1] : NULL);
+    ck_ok(clFlush(on));
+    /* None runs before the one that it waits for is complete. */
+    for (int i = LINKS - 1; i > 0; i--)
+        if (event_status(events[i]) <= CL_RUNNING)
+            ck_assert_int_eq(event_status(events[i - 1]), CL_COMPLETE);
+    ck_ok(clWaitForEvents(1, &events[LINKS - 1]));
+    for (int i = 0; i < LINKS; i++) {
+        cl_ulong start =
+            get_info(cl_ulong, clGetEventProfilingInfo, events[i], CL_PROFILING_COMMAND_START);
+
+        ck_assert_int_eq(event_status(events[i]), CL_COMPLETE);
+        ck_assert_msg(start >= ended, "link %d started %llu ns before the one before it ended", i,
+                      (unsigned long long)(ended - start));
+        ended = get_info(cl_ulong, clGetEventProfilingInfo, events[i], CL_PROFILING_COMMAND_END);
+        ck_ok(clReleaseEvent(events[i]));
+    }
+    check_links(zero);
+    ck_ok(clReleaseCommandQueue(on));
+    end_links();
+}
+
+START_TEST(a_chain_of_waits_in_order) {
+    for (int round = 0; round < 10; round++)
+        check_chain(0);
+}
+END_TEST
+
+START_TEST(a_chain_of_waits_out_of_order) {
+    skip_if(!(get_info(cl_command_queue_properties, clGetDeviceInfo, device,
+                       CL_DEVICE_QUEUE_PROPERTIES) &
+              CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE),
+            "this device has no out-of-order queues");
+    for (int round = 0; round < 10; round++)
+        check_chain(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+END_TEST
+
+/* The first of a chain waits for an event that fails: so do all. */
+START_TEST(a_failed_event_ends_a_chain) {
+    cl_int untouched[64];
+    cl_event events[LINKS];
+
+    skip_on(POCL, "PoCL 3.1 hangs on a command enqueued behind a failed event");
+    begin_links();
+    for (int i = 0; i < LINKS; i++)
+        events[i] = add_link(queue, i, i > 0 ? &events[i - 1] : &gate);
+    ck_ok(clFlush(queue));
+    ck_ok(clSetUserEventStatus(gate, -5));
+    ck_ok(clFinish(queue));
+    for (int i = 0; i < LINKS; i++) {
+        ck_assert_int_eq(event_status(events[i]), ENDED_BY_ANOTHER);
+        ck_ok(clReleaseEvent(events[i]));
+    }
+    read_ints(buffer, untouched, 64);
+    for (int k = 0; k < 64; k++)
+        ck_assert_int_eq(untouched[k], 0);
+    end_links();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         a_gate_holds_a_command,
@@ -243,6 +403,9 @@ int main(int argc, char **argv) {
         another_thread_opens_the_gate,
         a_blocking_call_waits_for_its_list,
         many_events_in_one_list,
+        a_chain_of_waits_in_order,
+        a_chain_of_waits_out_of_order,
+        a_failed_event_ends_a_chain,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -119,6 +119,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clGetEventProfilingInfo(cl_event event,
     cl_ulong queued = event->queued;
     cl_ulong submitted = at_least(event->submitted, queued);
     cl_ulong started = at_least(event->started ? event->started : event->ended, submitted);
+    started = at_least(started, event->earliest);
     cl_ulong ended = at_least(event->ended, started);
     pthread_mutex_unlock(&event->context->graph.lock);
     switch (param_name) {

@@ -26,18 +26,6 @@ struct tutti_command *tutti_command_create_empty(void) {
     return command;
 }
 
-cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list) {
-    if ((list.count > 0) != (list.events != NULL))
-        return CL_INVALID_EVENT_WAIT_LIST;
-    for (cl_uint i = 0; i < list.count; i++)
-        if (!TUTTI_IS_EVENT(list.events[i]))
-            return CL_INVALID_EVENT_WAIT_LIST;
-    for (cl_uint i = 0; i < list.count; i++)
-        if (list.events[i]->context != context)
-            return CL_INVALID_CONTEXT;
-    return CL_SUCCESS;
-}
-
 static void dispatch(struct tutti_ready *ready) {
     struct tutti_command *command = (struct tutti_command *)ready;
     cl_event event = command->event;
@@ -48,7 +36,7 @@ static void dispatch(struct tutti_ready *ready) {
         event->queue->outsider = NULL;
     struct tutti_edge *followers = tutti_event_dispatched(event); /* they come after this one */
     cl_int error = CL_SUCCESS;
-    if (event->failed)
+    if (event->failed && !command->regardless)
         error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     else if (!tutti_runtime_usable())
         error = CL_OUT_OF_RESOURCES;
@@ -135,17 +123,6 @@ static bool order_in_queue(cl_command_queue queue, struct tutti_command *command
     return order_by_host_memory(queue, command) && tutti_hold_order(command);
 }
 
-/*
- * What the command waits for may use anything, or come after what does; in an in-order queue all
- * that follows comes after that too. Only what waits inside its own queue is passed.
- */
-static bool waits_outside(cl_command_queue queue, struct tutti_wait_list list) {
-    for (cl_uint i = 0; i < list.count; i++)
-        if (!list.events[i]->published && list.events[i]->queue != queue)
-            return true;
-    return false;
-}
-
 static void enter_queue(cl_command_queue queue, cl_event event) {
     event->previous = queue->last;
     event->next = NULL;
@@ -161,14 +138,12 @@ static bool enter_graph(struct tutti_command *command, struct tutti_wait_list li
                         cl_event *old_fence) {
     cl_event event = command->event;
     cl_command_queue queue = event->queue;
-    bool complete = true;
-    for (cl_uint i = 0; i < list.count; i++)
-        complete &= tutti_event_add_dependant(list.events[i], event, TUTTI_PUBLISHED, true);
+    bool complete = tutti_wait_list_order(list, command);
     complete &= order_in_queue(queue, command);
     if (tutti_queue_in_order(queue) && !queue->strict) {
         if (event->pending > 1)
             complete &= tutti_hold_enter(command);
-        if (waits_outside(queue, list))
+        if (tutti_wait_list_is_outside(list, queue))
             queue->outsider = event;
         if (command->host)
             enter_host_list(queue, event);
@@ -232,11 +207,6 @@ void tutti_command_running(struct tutti_command *command) {
 /* What the command used is free to go before the program can see that it is over. */
 static cl_event destroy(struct tutti_command *command, cl_int status) {
     cl_event event = command->event;
-    if (command->host) {
-        pthread_mutex_lock(&event->context->graph.lock);
-        leave_host_list(event->queue, event);
-        pthread_mutex_unlock(&event->context->graph.lock);
-    }
     if (status < 0 && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         tutti_log(ERROR, "a command of type 0x%x failed with %d", event->type, status);
     command->destroy(command);
@@ -249,6 +219,15 @@ void tutti_command_done(struct tutti_command *command, cl_int status) {
 
 void tutti_commands_done(unsigned count, struct tutti_command **commands, const cl_int *statuses) {
     cl_event events[TUTTI_COMMANDS_AT_ONCE] = {NULL};
+    struct tutti_graph *graph = &commands[0]->event->context->graph;
+    pthread_mutex_lock(&graph->lock); /* nobody looks at the commands any more */
+    for (unsigned i = 0; i < count; i++) {
+        cl_event event = commands[i]->event;
+        event->command = NULL;
+        if (commands[i]->host)
+            leave_host_list(event->queue, event);
+    }
+    pthread_mutex_unlock(&graph->lock);
     for (unsigned i = 0; i < count; i++)
         events[i] = destroy(commands[i], statuses[i]);
     tutti_event_finish(count, events, statuses);

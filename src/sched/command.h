@@ -4,6 +4,7 @@
 
 #include "sched/hold.h"
 #include "sched/queue.h"
+#include "sched/wait_list.h"
 
 /*
  * A command between its enqueue and its end. Kinds embed this: kernel launches (launch.c),
@@ -23,7 +24,9 @@ struct tutti_command {
 
     /* Its use number i of what orders it in its queue; false past the last. NULL: none. */
     bool (*use)(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use);
-    bool joins; /* a device task: may be dispatched while others are collected (batch.h) */
+    bool regardless;    /* does its work even if a command that it waits for failed */
+    bool keeps_storage; /* overwrites in place: the order of its wait list depends on that */
+    bool joins;         /* a device task: may be dispatched while others are collected (batch.h) */
     bool held;
     struct tutti_hold *holds; /* [hold_count], see hold.c */
     unsigned hold_count;
@@ -35,16 +38,6 @@ struct tutti_command {
     size_t host_size;
     bool host_written;
 };
-
-struct tutti_wait_list {
-    cl_uint count;
-    const cl_event *events;
-};
-
-/*
- * CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT, as every clEnqueue* specifies (5.2.2 and on).
- */
-cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list);
 
 /*
  * Gives the command, which the caller filled, to the queue; the command belongs to the graph from

@@ -42,7 +42,8 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
     if (i > TARGET)
         return false;
     use->resource = tutti_mem_resource(copy->mem[i]);
-    use->writes = i == TARGET;
+    use->writes = use->replaces = i == TARGET;
+    use->storage = copy->mem[i];
     return true;
 }
 
@@ -51,7 +52,7 @@ static void start(struct tutti_command *command) {
     size_t size = copy->mem[TARGET]->size;
     leave_ahead(copy);
     struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false);
-    struct tutti_view *target = tutti_version_take(copy->mem[TARGET], true);
+    struct tutti_view *target = tutti_version_take(copy->mem[TARGET], !command->keeps_storage);
     copy->uses[SOURCE] = (struct tutti_device_use){.view = source, .mode = STARPU_R};
     copy->uses[TARGET] = (struct tutti_device_use){.view = target, .mode = STARPU_W};
     if (!tutti_coherence_read(source, copy->offset, copy->offset + size) ||

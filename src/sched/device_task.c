@@ -181,6 +181,10 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task, v
     struct tutti_real_device *device = batch->device;
     cl_mem few[16], *mem = few;
     task->real = NULL;
+    if (task->command.event->failed) {
+        task->result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+        return;
+    }
     if (task->count > 16 && !(mem = malloc(task->count * sizeof(*mem)))) {
         task->result = CL_OUT_OF_HOST_MEMORY;
         return;
@@ -226,6 +230,8 @@ static void execute(void *buffers[], void *argument) {
     cl_event last = NULL; /* the end of all */
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         enqueue(batch, task, buffers);
+        if (task->result != CL_RUNNING)
+            tutti_event_break(task->command.event);
         last = task->real;
     }
     /* The last one may have failed, and the others need no event. */

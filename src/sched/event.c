@@ -101,8 +101,13 @@ static void show(cl_event event, cl_int status) {
         wake(event);
 }
 
-/* An in-order queue shows the progress of its first command only. Lock held. */
+/*
+ * An in-order queue shows the progress of its first command only, and no command runs for the
+ * program before those of its wait list are complete. Lock held.
+ */
 static bool may_show(cl_event event) {
+    if (event->unresolved > 0)
+        return false;
     return !event->queue || !tutti_queue_in_order(event->queue) || event->queue->first == event;
 }
 
@@ -115,12 +120,20 @@ void tutti_event_advance(cl_event event, cl_int status) {
 }
 
 /* One predecessor less. Lock held. */
-static void satisfy(struct tutti_edge *edge, cl_int status) {
+static void satisfy(struct tutti_edge *edge, cl_event event) {
     cl_event dependant = edge->dependant;
-    if (edge->strict && status < 0)
+    if (edge->strict && event->reached < 0)
         dependant->failed = true;
-    if (--dependant->pending == 0)
-        tutti_graph_append(&dependant->context->graph, &dependant->command->ready);
+    if (!edge->late) {
+        if (--dependant->pending == 0)
+            tutti_graph_append(&dependant->context->graph, &dependant->command->ready);
+        return;
+    }
+    if (dependant->earliest < event->ended)
+        dependant->earliest = event->ended;
+    dependant->unresolved--;
+    if (may_show(dependant) && dependant->reached < tutti_event_status(dependant))
+        show(dependant, dependant->reached);
 }
 
 /* Takes the event out of its queue. Lock held. */
@@ -143,7 +156,8 @@ static void leave_queue(cl_event event) {
  */
 struct garbage {
     struct tutti_edge *edges;
-    cl_event events; /* linked by `next` */
+    struct tutti_edge *satisfied; /* the same, before their dependants were looked at (settle) */
+    cl_event events;              /* linked by `next` */
 };
 
 /* Those that waited for that moment wait no more; their edges go to `edges`. Lock held. */
@@ -151,7 +165,7 @@ static void satisfy_all(cl_event event, enum tutti_moment moment, struct tutti_e
     while (event->dependants[moment]) {
         struct tutti_edge *edge = event->dependants[moment];
         event->dependants[moment] = edge->next;
-        satisfy(edge, event->reached);
+        satisfy(edge, event);
         edge->next = *edges;
         *edges = edge;
     }
@@ -159,6 +173,7 @@ static void satisfy_all(cl_event event, enum tutti_moment moment, struct tutti_e
 
 struct tutti_edge *tutti_event_dispatched(cl_event event) {
     struct tutti_edge *edges = NULL;
+    event->dispatched = true;
     satisfy_all(event, TUTTI_DISPATCHED, &edges);
     return edges;
 }
@@ -166,7 +181,7 @@ struct tutti_edge *tutti_event_dispatched(cl_event event) {
 static void publish(cl_event event, struct garbage *garbage) {
     event->published = true;
     show(event, event->reached);
-    satisfy_all(event, TUTTI_PUBLISHED, &garbage->edges);
+    satisfy_all(event, TUTTI_PUBLISHED, &garbage->satisfied);
     if (!event->queue)
         return;
     if (event->reached < 0 && event->reached != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
@@ -201,10 +216,18 @@ static void release_garbage(struct garbage *garbage) {
 
 /* Lock held. */
 static void finish(cl_event event, cl_int status, struct garbage *garbage) {
+    event->outcome = status;
+    event->over = event->unresolved > 0;
+    if (event->over) /* to be continued */
+        return;
+    if (event->failed && status == CL_COMPLETE)
+        status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     event->reached = status;
     if (!event->ended)
         event->ended = tutti_runtime_now();
-    satisfy_all(event, TUTTI_FINISHED, &garbage->edges);
+    if (event->ended < event->earliest)
+        event->ended = event->earliest;
+    satisfy_all(event, TUTTI_FINISHED, &garbage->satisfied);
     if (!may_show(event))
         return;
     cl_command_queue queue = event->queue;
@@ -220,32 +243,81 @@ static void finish(cl_event event, cl_int status, struct garbage *garbage) {
     }
 }
 
+/* Finishes those that were over already, and waited for nothing else. Lock held. */
+static void settle(struct garbage *garbage) {
+    while (garbage->satisfied) {
+        struct tutti_edge *edge = garbage->satisfied;
+        cl_event dependant = edge->dependant;
+        garbage->satisfied = edge->next;
+        edge->next = garbage->edges;
+        garbage->edges = edge;
+        if (dependant->over && dependant->unresolved == 0)
+            finish(dependant, dependant->outcome, garbage);
+    }
+}
+
 void tutti_event_finish(unsigned count, const cl_event *events, const cl_int *statuses) {
     struct tutti_graph *graph = &events[0]->context->graph;
-    struct garbage garbage = {NULL, NULL};
+    struct garbage garbage = {NULL, NULL, NULL};
     pthread_mutex_lock(&graph->lock);
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         finish(events[i], statuses[i], &garbage);
+        settle(&garbage);
+    }
     tutti_graph_run_and_unlock(graph);
     release_garbage(&garbage);
 }
 
+static bool is_past(cl_event event, enum tutti_moment moment) {
+    return event->published || (moment == TUTTI_FINISHED && event->reached <= CL_COMPLETE) ||
+           (moment == TUTTI_DISPATCHED && event->dispatched);
+}
+
+static struct tutti_edge *add_edge(cl_event event, cl_event dependant, enum tutti_moment moment) {
+    struct tutti_edge *edge = calloc(1, sizeof(*edge));
+    if (!edge)
+        return NULL;
+    edge->dependant = tutti_object_retain(dependant);
+    edge->next = event->dependants[moment];
+    event->dependants[moment] = edge;
+    return edge;
+}
+
 bool tutti_event_add_dependant(cl_event event, cl_event dependant, enum tutti_moment moment,
                                bool strict) {
-    if (event->published || (moment == TUTTI_FINISHED && event->reached <= CL_COMPLETE)) {
+    if (is_past(event, moment)) {
         if (strict && event->reached < 0)
             dependant->failed = true;
         return true;
     }
-    struct tutti_edge *edge = malloc(sizeof(*edge));
+    struct tutti_edge *edge = add_edge(event, dependant, moment);
     if (!edge)
         return false;
-    edge->dependant = tutti_object_retain(dependant);
     edge->strict = strict;
-    edge->next = event->dependants[moment];
-    event->dependants[moment] = edge;
     dependant->pending++;
     return true;
+}
+
+bool tutti_event_add_late_dependant(cl_event event, cl_event dependant) {
+    if (event->broken || event->reached < 0)
+        dependant->failed = true;
+    if (is_past(event, TUTTI_FINISHED))
+        return true;
+    struct tutti_edge *edge = add_edge(event, dependant, TUTTI_FINISHED);
+    if (!edge)
+        return false;
+    edge->strict = edge->late = true;
+    dependant->unresolved++;
+    return true;
+}
+
+void tutti_event_break(cl_event event) {
+    pthread_mutex_lock(&event->context->graph.lock);
+    event->broken = true;
+    for (struct tutti_edge *edge = event->dependants[TUTTI_FINISHED]; edge; edge = edge->next)
+        if (edge->late)
+            edge->dependant->failed = true;
+    pthread_mutex_unlock(&event->context->graph.lock);
 }
 
 /*

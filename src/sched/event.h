@@ -19,6 +19,7 @@ struct tutti_edge {
     struct tutti_edge *next;
     cl_event dependant; /* retained */
     bool strict;        /* from a wait list: an error of this event fails the dependant */
+    bool late;          /* what waits is not the dependant's dispatch, only its end */
 };
 
 struct tutti_event_callback {
@@ -44,9 +45,15 @@ struct _cl_event {
     _Atomic cl_int status;
     atomic_uint waiters; /* threads that sleep until `status` is final */
     cl_int reached;
-    bool published;   /* `status` is final and dependants were told */
-    unsigned pending; /* predecessors that are not complete */
-    bool failed;      /* one of them, of the wait list, ended with an error */
+    bool dispatched;
+    bool published;      /* `status` is final and dependants were told */
+    unsigned pending;    /* predecessors that its dispatch waits for */
+    unsigned unresolved; /* those that only its end waits for */
+    bool over;           /* its work is, with `outcome`, while some are unresolved */
+    cl_int outcome;
+    atomic_bool failed; /* one of the wait list ended with an error */
+    bool broken;        /* its work failed, which is not told yet */
+    cl_ulong earliest;  /* when the last of those that its end waits for ended */
     struct tutti_edge *dependants[TUTTI_MOMENTS];
     struct tutti_event_callback *callbacks; /* in the order of registration */
     cl_event previous, next;                /* in its queue, until it is published */
@@ -80,6 +87,18 @@ void tutti_event_finish(unsigned count, const cl_event *events, const cl_int *st
  */
 bool tutti_event_add_dependant(cl_event event, cl_event dependant, enum tutti_moment moment,
                                bool strict);
+
+/*
+ * For a wait list's event that the dependant comes after anyway, by StarPU's order: only the
+ * dependant's end waits for it.
+ */
+bool tutti_event_add_late_dependant(cl_event event, cl_event dependant);
+
+/*
+ * The work of the event's command failed: those that it was done before, by StarPU's order, must
+ * not do theirs, though the end is not told yet. Before StarPU may begin them.
+ */
+void tutti_event_break(cl_event event);
 
 /*
  * The command is being dispatched: dispatches those that waited for that after it. With the lock

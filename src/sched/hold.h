@@ -22,6 +22,9 @@ struct tutti_resource {
 struct tutti_resource_use {
     struct tutti_resource *resource;
     bool writes;
+    const void *storage; /* StarPU orders those who use the same, if one of them writes, by their
+                            dispatch; NULL: it does not */
+    bool replaces;       /* … unless this one gets other storage for what it writes (version.h) */
 };
 
 /* Makes the command follow held ones of its queue, where it must. False when out of memory. */

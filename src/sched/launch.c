@@ -19,7 +19,8 @@ struct launch {
     struct tutti_range range;
     unsigned *use_of; /* [arguments->count]: which use the memory argument is */
     cl_mem *mem;      /* of each use; the arguments retain them */
-    bool ahead;       /* counted in its memory objects as not dispatched */
+    enum starpu_data_access_mode *declared; /* of each use, as the dispatch finds it */
+    bool ahead;                             /* counted in its memory objects as not dispatched */
 };
 
 static void count_ahead(struct launch *launch, bool ahead) {
@@ -82,10 +83,10 @@ static void add_use(struct launch *launch, unsigned index) {
     launch->use_of[index] = i;
     if (i == task->count) {
         launch->mem[i] = mem;
-        task->use[i].mode = mode;
+        launch->declared[i] = mode;
         task->count++;
-    } else if (mode != STARPU_R || task->use[i].mode != STARPU_R) {
-        task->use[i].mode = STARPU_RW; /* one of the arguments may read what the other writes */
+    } else if (mode != STARPU_R || launch->declared[i] != STARPU_R) {
+        launch->declared[i] = STARPU_RW; /* one of the arguments may read what the other writes */
     }
 }
 
@@ -94,11 +95,15 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
     const struct tutti_device_task *task = &launch->task;
     if (i < task->count) {
         use->resource = tutti_mem_resource(launch->mem[i]);
-        use->writes = task->use[i].mode != STARPU_R;
+        use->writes = launch->declared[i] != STARPU_R;
+        use->storage = launch->mem[i];
+        use->replaces = launch->declared[i] == STARPU_W;
         return true;
     }
     use->resource = &command->event->context->printing;
     use->writes = true;
+    use->storage = use->resource;
+    use->replaces = false;
     return i == task->count && task->prints;
 }
 
@@ -119,6 +124,7 @@ static void take_versions(struct launch *launch) {
     bool several = (task->devices & (task->devices - 1)) != 0;
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
+        use->mode = launch->declared[i];
         if (use->mode == STARPU_W && launch->mem[i]->view->sibling)
             use->mode = STARPU_RW; /* it has parts since the enqueue */
         if (use->mode != STARPU_W)
@@ -126,8 +132,9 @@ static void take_versions(struct launch *launch) {
     }
     for (unsigned i = 0; i < task->count; i++)
         if (task->use[i].mode == STARPU_W)
-            task->use[i].view = tutti_version_take_for_launch(
-                launch->mem[i], true, several && !waits_anyway(task, launch->mem[i]->view));
+            task->use[i].view =
+                tutti_version_take_for_launch(launch->mem[i], !task->command.keeps_storage,
+                                              several && !waits_anyway(task, launch->mem[i]->view));
 }
 
 static void start(struct tutti_command *command) {
@@ -254,7 +261,8 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     struct launch *launch;
     /* One block: this is done for each command. */
     size_t count = arguments->count;
-    size_t each = sizeof(*launch->task.use) + sizeof(*launch->mem) + sizeof(*launch->use_of);
+    size_t each = sizeof(*launch->task.use) + sizeof(*launch->mem) + sizeof(*launch->declared) +
+                  sizeof(*launch->use_of);
     launch = calloc(1, sizeof(*launch) + count * each);
     if (!launch) {
         tutti_arguments_free(arguments);
@@ -262,7 +270,8 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     }
     launch->task.use = (struct tutti_device_use *)(launch + 1);
     launch->mem = (cl_mem *)(launch->task.use + count);
-    launch->use_of = (unsigned *)(launch->mem + count);
+    launch->declared = (enum starpu_data_access_mode *)(launch->mem + count);
+    launch->use_of = (unsigned *)(launch->declared + count);
     launch->kernel = tutti_object_retain(kernel);
     launch->arguments = arguments;
     launch->range = *range;

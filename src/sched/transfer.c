@@ -47,9 +47,14 @@ static void run(struct tutti_job *job) {
         (void *)((char *)job - offsetof(struct tutti_transfer, command) -
                  offsetof(struct tutti_command, job));
     tutti_command_running(&transfer->command);
-    transfer->command.event->started = tutti_runtime_now();
-    cl_int error = transfer->execute(transfer);
-    transfer->command.event->ended = tutti_runtime_now();
+    cl_event event = transfer->command.event;
+    event->started = tutti_runtime_now();
+    cl_int error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+    if (!event->failed || transfer->command.regardless)
+        error = transfer->execute(transfer);
+    if (error != CL_SUCCESS)
+        tutti_event_break(event);
+    event->ended = tutti_runtime_now();
     tutti_acquisition_release(&transfer->acquisition);
     tutti_command_done(&transfer->command, error == CL_SUCCESS ? CL_COMPLETE : error);
 }
@@ -75,8 +80,10 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
     unsigned own = (transfer->mem[0] != NULL) + (transfer->mem[1] != NULL);
     if (i >= own + transfer->mem_count)
         return false;
-    use->resource = tutti_mem_resource(i < own ? transfer->mem[i] : transfer->mems[i - own]);
-    use->writes = transfer->writes || (i == 1 && transfer->mem[1]);
+    cl_mem mem = i < own ? transfer->mem[i] : transfer->mems[i - own];
+    use->resource = tutti_mem_resource(mem);
+    use->writes = use->replaces = transfer->writes || (i == 1 && transfer->mem[1]);
+    use->storage = transfer->later ? NULL : mem;
     return true;
 }
 

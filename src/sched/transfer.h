@@ -20,6 +20,7 @@ struct tutti_transfer {
 
     cl_mem mem[2];               /* retained; [1]: the target of a copy */
     bool writes;                 /* its memory objects; of a copy the target is always written */
+    bool later;                  /* … by the program, once it is over: a map for writing */
     struct tutti_view *view[2];  /* their storage, from the dispatch on */
     struct tutti_place place[2]; /* in mem[0]; in the host's memory or in mem[1] */
     struct tutti_region region;

@@ -80,6 +80,7 @@ struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map
     if (!transfer)
         return NULL;
     note_map(transfer, map, true);
+    transfer->later = transfer->writes;
     return &transfer->command;
 }
 

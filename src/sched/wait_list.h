@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_WAIT_LIST_H
+#define TUTTI_WAIT_LIST_H
+
+#include "sched/queue.h"
+
+struct tutti_command;
+
+/* The events that the program gives a command to wait for. */
+struct tutti_wait_list {
+    cl_uint count;
+    const cl_event *events;
+};
+
+/*
+ * CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT, as every clEnqueue* specifies (5.2.2 and on).
+ */
+cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list);
+
+/*
+ * Makes a command that is being enqueued wait for the events (5.11). Where StarPU executes it after
+ * one of them anyway, it is dispatched without waiting for that. False when out of memory. With the
+ * graph's lock held.
+ */
+bool tutti_wait_list_order(struct tutti_wait_list list, struct tutti_command *command);
+
+/*
+ * Does it have events of others than the queue that are not over? With the graph's lock held.
+ */
+bool tutti_wait_list_is_outside(struct tutti_wait_list list, cl_command_queue queue);
+
+#endif
