@@ -27,11 +27,10 @@ const char *tutti_env_string(enum tutti_env variable) {
     return values[variable];
 }
 
-size_t tutti_env_size(enum tutti_env variable, size_t otherwise) {
-    const char *text = tutti_env_string(variable);
+bool tutti_env_bytes(const char *text, size_t *bytes) {
     char *end;
-    if (!text || *text < '0' || *text > '9')
-        return otherwise;
+    if (*text < '0' || *text > '9')
+        return false;
     size_t number = strtoull(text, &end, 10), scaled;
     int power = *end == 'K' || *end == 'k'   ? 10
                 : *end == 'M' || *end == 'm' ? 20
@@ -39,7 +38,14 @@ size_t tutti_env_size(enum tutti_env variable, size_t otherwise) {
                                              : 0;
     if (power)
         end++;
-    if (*end || __builtin_mul_overflow(number, (size_t)1 << power, &scaled))
-        return otherwise;
-    return scaled;
+    if ((*end && *end != ',') || __builtin_mul_overflow(number, (size_t)1 << power, &scaled))
+        return false;
+    *bytes = scaled;
+    return true;
+}
+
+size_t tutti_env_size(enum tutti_env variable, size_t otherwise) {
+    const char *text = tutti_env_string(variable);
+    size_t bytes;
+    return text && !strchr(text, ',') && tutti_env_bytes(text, &bytes) ? bytes : otherwise;
 }

@@ -2,6 +2,7 @@
 #ifndef TUTTI_ENV_H
 #define TUTTI_ENV_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The variables of env.def by name. */
@@ -20,5 +21,7 @@ const char *tutti_env_string(enum tutti_env variable);
  * `otherwise` when it is not set or not that.
  */
 size_t tutti_env_size(enum tutti_env variable, size_t otherwise);
+/* Such a number at the start of a text, which ends or goes on with a comma; false: it is none. */
+bool tutti_env_bytes(const char *text, size_t *bytes);
 
 #endif

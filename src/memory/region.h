@@ -69,6 +69,13 @@ struct tutti_region tutti_cut_part(const struct tutti_cut *cut, const struct tut
 void tutti_region_copy(void *target, const struct tutti_place *to, const void *source,
                        const struct tutti_place *from, const struct tutti_region *region);
 
+/*
+ * The same between different memory, past the caches where the processor can: for a target that
+ * would not stay in them anyway.
+ */
+void tutti_region_stream(void *target, const struct tutti_place *to, const void *source,
+                         const struct tutti_place *from, const struct tutti_region *region);
+
 /* Fills `size` bytes with the pattern; `size` is a multiple of `pattern_size`. */
 void tutti_region_fill(void *target, size_t size, const void *pattern, size_t pattern_size);
 

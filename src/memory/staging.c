@@ -9,16 +9,11 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Threads beyond this gain nothing (transfer_path.c). */
-#define MOST_THREADS 16
-
 /*
- * Chunks are as large as this where each thread gets two: a driver's command, and waking a thread,
- * cost what moving some hundred kilobytes does.
+ * Chunks are cut so that each thread gets two, down to this: a driver's command, and waking a
+ * thread, cost what moving some hundred kilobytes does.
  */
-#define LARGEST_CHUNK ((size_t)2 << 20)
-#define SMALLEST_CHUNK ((size_t)1 << 20)
-#define SLOTS (2 * LARGEST_CHUNK) /* of one thread */
+#define SMALLEST_CHUNK ((size_t)256 << 10)
 
 struct run {
     const struct tutti_staging *staging; /* NULL: both ends are host memory */
@@ -26,6 +21,7 @@ struct run {
     const struct tutti_region *region;
     char *memory, *other; /* `other`: where `there` is, in host memory */
     struct tutti_cut cut;
+    bool streams; /* what is written in host memory passes the caches */
     atomic_size_t next;
     atomic_int error;
     pthread_mutex_t lock; /* guards `helping` */
@@ -62,6 +58,7 @@ static bool next_chunk(struct run *run, struct chunk *chunk) {
     return true;
 }
 
+/* To a page-locked slot: it is used again soon. */
 static void start_chunk(struct run *run, struct chunk *chunk) {
     const struct tutti_staging *staging = run->staging;
     if (staging->to_device)
@@ -74,6 +71,15 @@ static void start_chunk(struct run *run, struct chunk *chunk) {
     atomic_store(&run->error, error);
 }
 
+/* In host memory; `packed` places may be anywhere. */
+static void copy_part(const struct run *run, const struct chunk *chunk, const char *source,
+                      const struct tutti_place *from) {
+    if (run->streams)
+        tutti_region_stream(run->memory, &chunk->here, source, from, &chunk->part);
+    else
+        tutti_region_copy(run->memory, &chunk->here, source, from, &chunk->part);
+}
+
 /* If it is under way. */
 static void end_chunk(struct run *run, struct chunk *chunk) {
     const struct tutti_staging *staging = run->staging;
@@ -84,35 +90,44 @@ static void end_chunk(struct run *run, struct chunk *chunk) {
     if (error != CL_SUCCESS)
         atomic_store(&run->error, error);
     else if (!staging->to_device)
-        tutti_region_copy(run->memory, &chunk->here, chunk->slot, &chunk->packed, &chunk->part);
+        copy_part(run, chunk, chunk->slot, &chunk->packed);
 }
 
-/* Each thread has two chunks' page-locked memory: it copies the one while the other moves. */
+static size_t slot_bytes(void) {
+    const struct tutti_staging_shape *shape = tutti_transfer_path_shape();
+    return shape->slots * shape->chunk;
+}
+
+/* Each thread has page-locked memory for some chunks: it copies one while the others move. */
 static void stage_chunks(struct run *run, struct tutti_pinned *pinned) {
-    struct chunk chunks[2] = {{.slot = tutti_pinned_bytes(pinned)},
-                              {.slot = tutti_pinned_bytes(pinned) + LARGEST_CHUNK}};
-    struct chunk *one = &chunks[0], *other = &chunks[1];
-    while (next_chunk(run, one)) {
-        start_chunk(run, one);
-        end_chunk(run, other);
-        struct chunk *last = one;
-        one = other;
-        other = last;
+    const struct tutti_staging_shape *shape = tutti_transfer_path_shape();
+    struct chunk chunks[TUTTI_MOST_STAGING_SLOTS];
+    size_t turn = 0;
+    for (size_t i = 0; i < shape->slots; i++) {
+        chunks[i].slot = (char *)tutti_pinned_bytes(pinned) + i * shape->chunk;
+        chunks[i].event = NULL;
     }
-    end_chunk(run, other);
+    for (;; turn = (turn + 1) % shape->slots) {
+        end_chunk(run, &chunks[turn]);
+        if (!next_chunk(run, &chunks[turn]))
+            break;
+        start_chunk(run, &chunks[turn]);
+    }
+    for (size_t i = 1; i < shape->slots; i++)
+        end_chunk(run, &chunks[(turn + i) % shape->slots]);
     tutti_pinned_free(pinned);
 }
 
 static void copy_chunks(struct run *run) {
     struct chunk chunk;
     while (next_chunk(run, &chunk))
-        tutti_region_copy(run->memory, &chunk.here, run->other, &chunk.there, &chunk.part);
+        copy_part(run, &chunk, run->other, &chunk.there);
 }
 
 static void help(struct tutti_job *job) {
     struct helper *helper = (struct helper *)(void *)job;
     struct run *run = helper->run;
-    struct tutti_pinned *slots = run->staging ? tutti_pinned_allocate(SLOTS) : NULL;
+    struct tutti_pinned *slots = run->staging ? tutti_pinned_allocate(slot_bytes()) : NULL;
     if (slots) /* else the others do it */
         stage_chunks(run, slots);
     else if (!run->staging)
@@ -123,26 +138,32 @@ static void help(struct tutti_job *job) {
     pthread_mutex_unlock(&run->lock);
 }
 
-/* The caller's thread takes part, with its own slots. */
+/* The caller's thread takes part, with its own slots. Helpers that wake too late are not needed. */
 static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
-    struct helper helpers[MOST_THREADS];
-    size_t chunk = tutti_region_bytes(run->region) / (2 * threads);
+    const struct tutti_staging_shape *shape = tutti_transfer_path_shape();
+    struct helper helpers[TUTTI_MOST_STAGING_THREADS];
+    size_t bytes = tutti_region_bytes(run->region), chunk = bytes / (2 * threads);
     chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
     run->cut = tutti_region_cut(
-        run->region, chunk < SMALLEST_CHUNK ? SMALLEST_CHUNK : smaller(chunk, LARGEST_CHUNK));
+        run->region, smaller(chunk < SMALLEST_CHUNK ? SMALLEST_CHUNK : chunk, shape->chunk));
+    run->streams = bytes >= shape->stream;
     unsigned others = (unsigned)smaller(threads, run->cut.count) - 1;
-    run->helping = others < MOST_THREADS ? others : MOST_THREADS;
+    run->helping = others;
     pthread_mutex_init(&run->lock, NULL);
     pthread_cond_init(&run->done, NULL);
-    for (unsigned i = run->helping; i > 0; i--) {
-        helpers[i - 1] = (struct helper){.job.run = help, .run = run};
-        tutti_pool_run(&helpers[i - 1].job);
+    for (unsigned i = 0; i < others; i++) {
+        helpers[i] = (struct helper){.job.run = help, .run = run};
+        tutti_pool_run(&helpers[i].job);
     }
     if (run->staging)
         stage_chunks(run, slots);
     else
         copy_chunks(run);
+    unsigned cancelled = 0;
+    for (unsigned i = others; i > 0 && tutti_pool_cancel(&helpers[i - 1].job); i--)
+        cancelled++;
     pthread_mutex_lock(&run->lock);
+    run->helping -= cancelled;
     while (run->helping)
         pthread_cond_wait(&run->done, &run->lock);
     pthread_mutex_unlock(&run->lock);
@@ -156,7 +177,7 @@ cl_int tutti_staging_run(const struct tutti_staging *staging, unsigned threads,
                          const struct tutti_place *here, const struct tutti_region *region) {
     struct run run = {
         .staging = staging, .there = there, .here = here, .region = region, .memory = memory};
-    struct tutti_pinned *slots = tutti_pinned_allocate(SLOTS);
+    struct tutti_pinned *slots = tutti_pinned_allocate(slot_bytes());
     return slots ? run_all(&run, threads, slots) : CL_OUT_OF_HOST_MEMORY;
 }
 

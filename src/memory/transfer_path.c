@@ -9,24 +9,55 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * Below this a driver's command, or a single thread, is as fast: waking threads that have slept
- * costs some hundred microseconds on the virtual machines that this was measured on.
- */
-#define LEAST_STAGED ((size_t)8 << 20)
-#define LEAST_COPIED ((size_t)16 << 20)
 /* A command of a driver costs what copying as much in host memory does. */
 #define LEAST_STRAIGHT ((size_t)1 << 20)
 /* Two commands of drivers, one after the other, are as fast. */
 #define LEAST_RELAYED ((size_t)1 << 20)
-/* With fewer threads a driver's own staging is as fast, with more the link is the limit. */
+/* With fewer threads a driver's own staging is as fast. */
 #define LEAST_THREADS 3
-#define MOST_THREADS 8
+/* Waking threads costs what one copies in that time. */
+#define LEAST_COPIED ((size_t)4 << 20)
+
+/* With more threads the link is the limit. */
+#define MOST_SPARE 8
+static struct tutti_staging_shape shape = {
+    .chunk = (size_t)2 << 20,
+    .slots = 2,
+    .from = (size_t)4 << 20, /* waking threads costs some hundred microseconds */
+    .stream = (size_t)16 << 20,
+};
 
 static enum { AUTOMATIC, DIRECT, STAGED } wanted;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* "name=bytes" of one field; false when it is not that. */
+static bool set_field(const char *text, const char *name, size_t least, size_t most,
+                      size_t *field) {
+    size_t length = strlen(name), value;
+    if (strncmp(text, name, length) != 0 || text[length] != '=' ||
+        !tutti_env_bytes(text + length + 1, &value) || value < least || value > most)
+        return false;
+    *field = value;
+    return true;
+}
+
+static void read_shape(void) {
+    const char *list = tutti_env_string(TUTTI_STAGING);
+    while (list && *list) {
+        if (!set_field(list, "threads", 1, TUTTI_MOST_STAGING_THREADS, &shape.threads) &&
+            !set_field(list, "chunk", (size_t)64 << 10, (size_t)64 << 20, &shape.chunk) &&
+            !set_field(list, "slots", 2, TUTTI_MOST_STAGING_SLOTS, &shape.slots) &&
+            !set_field(list, "from", 1, SIZE_MAX, &shape.from) &&
+            !set_field(list, "stream", 1, SIZE_MAX, &shape.stream))
+            tutti_log(WARNING, "TUTTI_STAGING: \"%s\" is not understood", list);
+        list = strchr(list, ',');
+        list = list ? list + 1 : NULL;
+    }
+    shape.chunk -= shape.chunk % ((size_t)64 << 10); /* so that no pixel is cut */
+}
+
 static void read_environment(void) {
+    read_shape();
     const char *name = tutti_env_string(TUTTI_TRANSFER);
     if (!name || !*name || strcmp(name, "auto") == 0)
         wanted = AUTOMATIC;
@@ -36,6 +67,11 @@ static void read_environment(void) {
         wanted = STAGED;
     else
         tutti_log(WARNING, "TUTTI_TRANSFER=%s is not auto, direct or staged", name);
+}
+
+const struct tutti_staging_shape *tutti_transfer_path_shape(void) {
+    pthread_once(&once, read_environment);
+    return &shape;
 }
 
 bool tutti_transfer_path_pins(const struct tutti_real_device *device) {
@@ -88,8 +124,9 @@ const struct tutti_real_device *tutti_transfer_path_straight(unsigned users, uns
 
 /* Half of the cores: the others are the program's, and CPU devices'. */
 static unsigned spare_threads(void) {
+    size_t threads = tutti_transfer_path_shape()->threads;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 2 * MOST_THREADS ? MOST_THREADS : (unsigned)cores / 2;
+    return threads ? (unsigned)threads : cores > 2 * MOST_SPARE ? MOST_SPARE : (unsigned)cores / 2;
 }
 
 unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, size_t size) {
@@ -98,7 +135,7 @@ unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, siz
     unsigned threads = spare_threads();
     if (wanted == STAGED)
         return threads < 2 ? 2 : threads;
-    return size >= LEAST_STAGED && threads >= LEAST_THREADS ? threads : 0;
+    return size >= shape.from && (threads >= LEAST_THREADS || shape.threads) ? threads : 0;
 }
 
 unsigned tutti_transfer_path_copy_threads(size_t size) {

@@ -45,6 +45,18 @@ bool tutti_transfer_path_pins(const struct tutti_real_device *device);
  */
 unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, size_t size);
 
+#define TUTTI_MOST_STAGING_THREADS 32
+#define TUTTI_MOST_STAGING_SLOTS 8
+/* How transfers are staged; TUTTI_STAGING changes it, to measure. */
+struct tutti_staging_shape {
+    size_t threads; /* that copy, the caller's among them; 0: by the machine's cores */
+    size_t chunk;   /* bytes, at most */
+    size_t slots;   /* chunks' page-locked memory for each thread */
+    size_t from;    /* bytes of a transfer from which on it is staged */
+    size_t stream;  /* bytes from which on host memory is written past the caches */
+};
+const struct tutti_staging_shape *tutti_transfer_path_shape(void);
+
 /* The same for copying that many bytes between two pieces of host memory; 0: one thread does it. */
 unsigned tutti_transfer_path_copy_threads(size_t size);
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdbool.h>
 #include <time.h>
 
 /* A safety net against a program whose native kernels never end; far above what work needs. */
@@ -93,5 +92,21 @@ static void give(struct pool *pool, struct tutti_job *job) {
 }
 
 void tutti_pool_run(struct tutti_job *job) { give(&workers, job); }
+
+bool tutti_pool_cancel(struct tutti_job *job) {
+    pthread_mutex_lock(&workers.lock);
+    struct tutti_job **link = &workers.first;
+    while (*link && *link != job)
+        link = &(*link)->next;
+    bool found = *link != NULL;
+    if (found) {
+        *link = job->next;
+        workers.queued--;
+        if (!*link)
+            workers.last = link;
+    }
+    pthread_mutex_unlock(&workers.lock);
+    return found;
+}
 
 void tutti_pool_call_back(struct tutti_job *job) { give(&callbacks, job); }

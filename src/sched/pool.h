@@ -3,6 +3,7 @@
 #define TUTTI_POOL_H
 
 #include <CL/cl.h>
+#include <stdbool.h>
 
 /*
  * Host threads for what commands do on the host: transfers, native kernels. The pool grows when
@@ -16,6 +17,9 @@ struct tutti_job {
 
 /* Hands the job to a thread; when none can be started, runs it in the calling thread. */
 void tutti_pool_run(struct tutti_job *job);
+
+/* Takes the job back, if no thread has begun it. */
+bool tutti_pool_cancel(struct tutti_job *job);
 
 /*
  * The same for the program's callbacks: one thread, so that they run one after the other in the
