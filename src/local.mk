@@ -57,9 +57,13 @@ libtutti_la_SOURCES += \
 	src/sched/graph.c src/sched/graph.h \
 	src/sched/hold.c src/sched/hold.h \
 	src/sched/launch.c src/sched/launch.h \
+	src/sched/link.c src/sched/link.h \
 	src/sched/model.c src/sched/model.h \
 	src/sched/model_store.c src/sched/model_store.h \
 	src/sched/performance_files.c src/sched/performance_files.h \
+	src/sched/policy.c src/sched/policy.h \
+	src/sched/policy_choose.c src/sched/policy_choose.h \
+	src/sched/policy_select.c \
 	src/sched/pool.c src/sched/pool.h \
 	src/sched/queue.c src/sched/queue.h \
 	src/sched/runtime.c src/sched/runtime.h \

@@ -36,6 +36,7 @@ TUTTI_TESTS = \
 	tests/test_batch \
 	tests/test_dataflow \
 	tests/test_models \
+	tests/test_policy \
 	tests/test_rename \
 	tests/test_traffic \
 	tests/test_memory \
@@ -199,6 +200,11 @@ tests_test_dataflow_LDADD = $(TEST_LIBS)
 tests_test_models_SOURCES = tests/test_models.c
 tests_test_models_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_models_LDADD = $(TEST_LIBS)
+
+# The decisions are compiled into the test: they need nothing else of the driver.
+tests_test_policy_SOURCES = tests/test_policy.c
+tests_test_policy_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_policy_LDADD = $(TEST_LIBS)
 
 tests_test_overwrite_SOURCES = tests/test_overwrite.c
 tests_test_overwrite_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -5,6 +5,7 @@
 #include "memory/pinned.h"
 #include "memory/staging.h"
 #include "memory/transfer_path.h"
+#include "sched/link.h"
 #include "virtual_device/driver.h"
 
 #define LEAST_WITH_EVENT ((size_t)128 << 10)
@@ -182,14 +183,16 @@ cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *c
                    : error;
     }
     tutti_history_move(view->history, copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
+    tutti_link_begin(copy->device, TUTTI_DOWNLOAD);
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, from);
         tutti_staging_copy(target, to, copy->bytes, &packed, region);
-        return CL_SUCCESS;
+        error = CL_SUCCESS;
+    } else if (!stage(view, copy, false, from, target, to, region, &error)) {
+        error = move(view, copy, false, from, target, to, region);
     }
-    if (stage(view, copy, false, from, target, to, region, &error))
-        return error;
-    return move(view, copy, false, from, target, to, region);
+    tutti_link_end(copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
+    return error;
 }
 
 cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *copy,
@@ -207,14 +210,16 @@ cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *
                    : error;
     }
     tutti_history_move(view->history, copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
+    tutti_link_begin(copy->device, TUTTI_UPLOAD);
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, to);
         tutti_staging_copy(copy->bytes, &packed, source, from, region);
-        return CL_SUCCESS;
+        error = CL_SUCCESS;
+    } else if (!stage(view, copy, true, to, (void *)(uintptr_t)source, from, region, &error)) {
+        error = move(view, copy, true, to, (void *)(uintptr_t)source, from, region);
     }
-    if (stage(view, copy, true, to, (void *)(uintptr_t)source, from, region, &error))
-        return error;
-    return move(view, copy, true, to, (void *)(uintptr_t)source, from, region);
+    tutti_link_end(copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
+    return error;
 }
 
 cl_int tutti_copy_start(const struct tutti_view *view, const struct tutti_copy *copy,

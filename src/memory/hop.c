@@ -5,6 +5,7 @@
 #include "memory/device_copy.h"
 #include "memory/image.h"
 #include "memory/transfer_path.h"
+#include "sched/link.h"
 #include "virtual_device/driver.h"
 
 #include <errno.h>
@@ -21,20 +22,25 @@ static struct tutti_region whole(const struct tutti_view *view, struct tutti_pla
 }
 
 /*
- * `real` was enqueued on `queue`. Returns what StarPU wants: 0, done; -EAGAIN, it polls `event`.
- * StarPU aborts when that event fails, so the copy is waited for here where a driver could fail it
- * without having lost the whole device; a user event in between, completed by a callback, was
- * measured on NVIDIA's driver to add 10 ms to some copies.
+ * `real` was enqueued for a transfer. Returns what StarPU wants: 0, done; -EAGAIN, it polls
+ * `event`. StarPU aborts when that event fails, so the copy is waited for here where a driver could
+ * fail it without having lost the whole device; a user event in between, completed by a callback,
+ * was measured on NVIDIA's driver to add 10 ms to some copies.
  */
-static int hand_to_starpu(struct tutti_real_device *device, cl_command_queue queue, cl_event real,
-                          cl_event *event) {
+static int hand_to_starpu(struct tutti_real_device *device, enum tutti_direction direction,
+                          size_t bytes, cl_event real, cl_event *event) {
     const cl_icd_dispatch *driver = device->dispatch;
+    cl_command_queue queue =
+        direction == TUTTI_UPLOAD ? device->place.uploads : device->place.downloads;
     if (event && device->type & CL_DEVICE_TYPE_GPU) {
+        tutti_link_watch(device, direction, bytes, real);
         driver->clFlush(queue);
         *event = real;
         return -EAGAIN;
     }
+    tutti_link_begin(device, direction);
     cl_int error = driver->clWaitForEvents(1, &real);
+    tutti_link_end(device, direction, bytes);
     if (error != CL_SUCCESS)
         tutti_log(ERROR, "%s: a transfer failed with %d", device->name, error);
     driver->clReleaseEvent(real);
@@ -50,7 +56,9 @@ static int upload(struct tutti_view *view, struct tutti_real_device *device,
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(view, &packed, &at_home);
     if (storage->bytes) {
+        tutti_link_begin(device, TUTTI_UPLOAD);
         tutti_region_copy(storage->bytes, &packed, home, &at_home, &region);
+        tutti_link_end(device, TUTTI_UPLOAD, view->size);
         return 0;
     }
     cl_event real;
@@ -64,7 +72,7 @@ static int upload(struct tutti_view *view, struct tutti_real_device *device,
         tutti_log(ERROR, "%s: an upload failed with %d", device->name, error);
         return 0;
     }
-    return hand_to_starpu(device, device->place.uploads, real, event);
+    return hand_to_starpu(device, TUTTI_UPLOAD, view->size, real, event);
 }
 
 /*
@@ -122,7 +130,9 @@ static int download(struct tutti_view *view, struct tutti_real_device *device,
     bool mapped = view->mapped != NULL;
     pthread_mutex_unlock(&view->lock);
     if (storage->bytes || (mapped && !tutti_shape_is_boxed(&view->shape))) {
+        tutti_link_begin(device, TUTTI_DOWNLOAD);
         fetch_around_maps(device, storage, storage->bytes, view, home);
+        tutti_link_end(device, TUTTI_DOWNLOAD, view->size);
         return 0;
     }
     if (mapped) {
@@ -142,7 +152,7 @@ static int download(struct tutti_view *view, struct tutti_real_device *device,
         tutti_log(ERROR, "%s: a download failed with %d", device->name, error);
         return 0;
     }
-    return hand_to_starpu(device, device->place.downloads, real, event);
+    return hand_to_starpu(device, TUTTI_DOWNLOAD, view->size, real, event);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include "memory/hop.h"
 #include "memory/room.h"
 #include "memory/transfer_path.h"
+#include "sched/link.h"
 #include "sched/pool.h"
 #include "virtual_device/driver.h"
 
@@ -183,7 +184,11 @@ static void relay(struct tutti_view *view, struct tutti_real_device *target,
     tutti_history_move(view->history, debtor, TUTTI_DOWNLOAD, view->size);
     tutti_history_move(view->history, target, TUTTI_UPLOAD, view->size);
     tutti_log(DEBUG, "%s: %zu bytes on to %s", debtor->name, view->size, target->name);
+    tutti_link_begin(debtor, TUTTI_DOWNLOAD);
+    tutti_link_begin(target, TUTTI_UPLOAD);
     cl_int error = stream(view, &from, &to, home);
+    tutti_link_end(target, TUTTI_UPLOAD, view->size);
+    tutti_link_end(debtor, TUTTI_DOWNLOAD, view->size);
     if (error != CL_SUCCESS)
         tutti_log(ERROR, "%s: a transfer to %s failed with %d", debtor->name, target->name, error);
     tutti_view_hand_over(view);

@@ -27,21 +27,26 @@ static bool waits(const struct tutti_batch *batch, const struct tutti_real_devic
 }
 
 /* StarPU may call in another thread than the one that submitted: see tutti_view_hand_over. */
-static struct tutti_batch *batch_of(struct starpu_task *starpu_task) {
+struct tutti_batch *tutti_device_task_batch(struct starpu_task *starpu_task) {
     return __atomic_load_n(&starpu_task->cl_arg, __ATOMIC_ACQUIRE);
 }
 
+unsigned tutti_device_task_implementation(const struct tutti_batch *batch,
+                                          const struct tutti_real_device *device) {
+    return waits(batch, device) ? WAITS : GOES_ON;
+}
+
 static int can_execute(unsigned workerid, struct starpu_task *starpu_task, unsigned nimpl) {
-    const struct tutti_batch *batch = batch_of(starpu_task);
+    const struct tutti_batch *batch = tutti_device_task_batch(starpu_task);
     const struct tutti_real_device *device = tutti_runtime_device_of_worker((int)workerid);
     return device && (batch->devices & 1u << device->index) &&
-           (nimpl == WAITS) == waits(batch, device);
+           nimpl == tutti_device_task_implementation(batch, device);
 }
 
 static double cost(struct starpu_task *starpu_task, struct starpu_perfmodel_arch *arch,
                    unsigned nimpl) {
     (void)nimpl;
-    const struct tutti_batch *batch = batch_of(starpu_task);
+    const struct tutti_batch *batch = tutti_device_task_batch(starpu_task);
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count; d++) {
         if (list->device[d]->place.devid != arch->devices[0].devid)

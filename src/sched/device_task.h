@@ -46,4 +46,10 @@ struct tutti_device_task {
  */
 void tutti_device_task_submit(struct tutti_batch *batch);
 
+/* For the scheduling policy: the batch of one of StarPU's tasks, all of which are ours. */
+struct tutti_batch *tutti_device_task_batch(struct starpu_task *task);
+/* Which of the codelet's implementations executes it on the device. */
+unsigned tutti_device_task_implementation(const struct tutti_batch *batch,
+                                          const struct tutti_real_device *device);
+
 #endif

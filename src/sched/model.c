@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/model_store.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define BUCKETS 1024
 /* A new measurement weighs a quarter: a few runs follow a change, one odd run does not count. */
@@ -14,20 +16,38 @@
 #define CYCLES_PER_ITEM 100.0
 #define LANES_GPU 64.0
 #define LANES_CPU 4.0
+/* An interpreter of instructions, whatever it says of itself. */
+#define RATE_INTERPRETER 4.0
 #define LEAST_MICROSECONDS 1.0
+/* Shorter kernels tell more of what a launch costs than of the device. */
+#define LEAST_TELLING 100.0
+
+/* All models of one kernel's code: its longest measured run on each kind of device. */
+struct family {
+    struct family *next;
+    uint64_t code;
+    _Atomic double time[TUTTI_MAX_DEVICES]; /* µs; 0: none */
+    _Atomic uint64_t items[TUTTI_MAX_DEVICES];
+};
 
 struct tutti_model {
     struct tutti_model *next;
     struct tutti_model_key key;
+    struct family *family;                  /* NULL when out of memory */
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind_of; 0: not measured */
     atomic_uint runs[TUTTI_MAX_DEVICES];
     atomic_bool learnt[TUTTI_MAX_DEVICES]; /* in this process */
+    atomic_uint tried;                     /* bits, by kind_of */
 };
 
 static struct {
     pthread_mutex_t lock; /* guards the buckets; models are never removed */
     struct tutti_model *bucket[BUCKETS];
-    bool read; /* the stored ones */
+    struct family *families[BUCKETS];
+    bool read;                                            /* the stored ones */
+    unsigned pairs[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES]; /* kernels that `ratio` comes from */
+    _Atomic double ratio[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES]; /* mean of ln(time / time) */
+    atomic_uint generation;
 } models = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* The model of the key, if there is one, else where it belongs. With the lock held. */
@@ -38,11 +58,47 @@ static struct tutti_model **place_of(const struct tutti_model_key *key) {
     return place;
 }
 
+/* With the lock held. */
+static struct family *family_of(uint64_t code) {
+    struct family **place = &models.families[code % BUCKETS];
+    while (*place && (*place)->code != code)
+        place = &(*place)->next;
+    if (!*place && (*place = calloc(1, sizeof(**place))))
+        (*place)->code = code;
+    return *place;
+}
+
 static struct tutti_model *find_or_make(const struct tutti_model_key *key) {
     struct tutti_model **place = place_of(key);
-    if (!*place && (*place = calloc(1, sizeof(**place))))
+    if (!*place && (*place = calloc(1, sizeof(**place)))) {
         (*place)->key = *key;
+        (*place)->family = family_of(key->code);
+    }
     return *place;
+}
+
+/* How two kinds of device compare. With the lock held. */
+static void compare_kinds(unsigned a, unsigned b, double value) {
+    unsigned count = ++models.pairs[a][b];
+    double mean = models.ratio[a][b];
+    models.ratio[a][b] = mean + (value - mean) / count;
+}
+
+/* A first time of a model on that kind of device says something of others. With the lock held. */
+static void relate(struct tutti_model *model, unsigned kind, double time) {
+    struct family *family = model->family;
+    if (family && (family->time[kind] == 0 || model->key.items >= family->items[kind])) {
+        family->items[kind] = model->key.items;
+        family->time[kind] = time;
+    }
+    for (unsigned d = 0; d < tutti_devices()->count; d++) {
+        double other = model->time[d];
+        if (d == kind || other <= 0 || (time < LEAST_TELLING && other < LEAST_TELLING))
+            continue;
+        compare_kinds(kind, d, log(time / other));
+        compare_kinds(d, kind, log(other / time));
+    }
+    atomic_fetch_add_explicit(&models.generation, 1, memory_order_relaxed);
 }
 
 /* The first device of that kind, which stands for all; the number of devices when there is none. */
@@ -60,6 +116,7 @@ static void take_stored(const struct tutti_model_entry *entry, void *unused) {
     struct tutti_model *model = kind < tutti_devices()->count ? find_or_make(&entry->key) : NULL;
     if (model) {
         model->time[kind] = entry->time;
+        relate(model, kind, entry->time);
         model->runs[kind] = FIRST_RUNS - STORED_RUNS_AGAIN;
     }
 }
@@ -107,6 +164,8 @@ void tutti_model_keep(void) {
 static double rate(const struct tutti_real_device *device) {
     double clock = device->clock_mhz ? device->clock_mhz : 1000;
     double units = device->compute_units ? device->compute_units : 1;
+    if (strcmp(device->platform_name, "Oclgrind") == 0)
+        return RATE_INTERPRETER;
     return units * clock * (device->type & CL_DEVICE_TYPE_GPU ? LANES_GPU : LANES_CPU);
 }
 
@@ -115,19 +174,75 @@ static unsigned kind_of(const struct tutti_real_device *device) {
     return kind_with(device->identity);
 }
 
-double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device) {
+static double load(const _Atomic double *value) {
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+/* By another size of the kernel on that kind of device; 0: none that tells anything. */
+static double by_family(const struct tutti_model *model, unsigned kind) {
+    const struct family *family = model->family;
+    double time = family ? load(&family->time[kind]) : 0;
+    if (time == 0)
+        return 0;
+    double items = (double)atomic_load_explicit(&family->items[kind], memory_order_relaxed);
+    double share = (double)model->key.items / (items > 0 ? items : 1);
+    return share > 1 && time < LEAST_TELLING ? 0 : time * share;
+}
+
+/* By what another kind of device takes; 0: not known there. */
+static double by_other(const struct tutti_model *model, const struct tutti_real_device *device,
+                       unsigned kind, enum tutti_certainty *certainty) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (int family = 0; family <= 1; family++)
+        for (unsigned d = 0; d < list->count; d++) {
+            double other = family ? by_family(model, d) : load(&model->time[d]);
+            if (d == kind || other == 0)
+                continue;
+            double ratio = load(&models.ratio[kind][d]);
+            *certainty = ratio != 0 ? TUTTI_RELATED : TUTTI_GUESSED;
+            return other * (ratio != 0 ? exp(ratio) : rate(list->device[d]) / rate(device));
+        }
+    return 0;
+}
+
+double tutti_model_estimate(const struct tutti_model *model, const struct tutti_real_device *device,
+                            enum tutti_certainty *certainty) {
+    *certainty = TUTTI_GUESSED;
     if (!model)
         return LEAST_MICROSECONDS;
-    double time = atomic_load_explicit(&model->time[kind_of(device)], memory_order_relaxed);
-    const struct tutti_device_list *list = tutti_devices();
-    for (unsigned d = 0; d < list->count && time == 0; d++) {
-        double other = atomic_load_explicit(&model->time[d], memory_order_relaxed);
-        if (other > 0)
-            time = other * rate(list->device[d]) / rate(device);
-    }
+    unsigned kind = kind_of(device);
+    double time = load(&model->time[kind]);
+    if (time > 0)
+        *certainty = TUTTI_MEASURED;
+    else if ((time = by_family(model, kind)) > 0)
+        *certainty = TUTTI_RELATED;
+    else
+        time = by_other(model, device, kind, certainty);
     if (time == 0)
         time = (double)model->key.items * CYCLES_PER_ITEM / rate(device);
     return time > LEAST_MICROSECONDS ? time : LEAST_MICROSECONDS;
+}
+
+double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device) {
+    enum tutti_certainty certainty;
+    return tutti_model_estimate(model, device, &certainty);
+}
+
+void tutti_model_try(struct tutti_model *model, const struct tutti_real_device *device,
+                     bool tries) {
+    if (model && tries)
+        atomic_fetch_or_explicit(&model->tried, 1u << kind_of(device), memory_order_relaxed);
+    else if (model)
+        atomic_fetch_and_explicit(&model->tried, ~(1u << kind_of(device)), memory_order_relaxed);
+}
+
+bool tutti_model_is_tried(const struct tutti_model *model, const struct tutti_real_device *device) {
+    return model &&
+           atomic_load_explicit(&model->tried, memory_order_relaxed) & 1u << kind_of(device);
+}
+
+unsigned tutti_model_generation(void) {
+    return atomic_load_explicit(&models.generation, memory_order_relaxed);
 }
 
 double tutti_model_measured(const struct tutti_model *model) {
@@ -161,6 +276,11 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
         after = before > 0 ? before + WEIGHT * (time - before) : time;
     } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,
                                                     memory_order_relaxed));
+    if (before == 0) {
+        pthread_mutex_lock(&models.lock);
+        relate(model, kind, time);
+        pthread_mutex_unlock(&models.lock);
+    }
     atomic_store_explicit(&model->learnt[kind], true, memory_order_relaxed);
 }
 

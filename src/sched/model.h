@@ -2,6 +2,7 @@
 #ifndef TUTTI_MODEL_H
 #define TUTTI_MODEL_H
 
+#include "sched/policy_choose.h"
 #include "virtual_device/device.h"
 
 /*
@@ -28,10 +29,23 @@ struct tutti_model;
 struct tutti_model *tutti_model_find(const struct tutti_model_key *key);
 
 /*
- * Expected time on the device, in µs: the measured one; else another device's, scaled by what
- * both can do; else a guess from the number of work-items. Never 0.
+ * Expected time on the device, in µs, and how it is known: measured there; else by other sizes of
+ * the same kernel, or on another device and scaled by how other kernels do on the two; else a guess
+ * from what the devices say of themselves and the number of work-items. Never 0.
  */
+double tutti_model_estimate(const struct tutti_model *model, const struct tutti_real_device *device,
+                            enum tutti_certainty *certainty);
 double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device);
+
+/*
+ * Notes that the device will execute it though it was not measured there; and takes that back.
+ * Is it so on the device?
+ */
+void tutti_model_try(struct tutti_model *model, const struct tutti_real_device *device, bool tries);
+bool tutti_model_is_tried(const struct tutti_model *model, const struct tutti_real_device *device);
+
+/* Changes when a first measurement makes estimates of other times better. */
+unsigned tutti_model_generation(void);
 
 /* The least time that was measured on a device, in µs; 0 when none was. */
 double tutti_model_measured(const struct tutti_model *model);

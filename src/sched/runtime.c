@@ -7,6 +7,7 @@
 #include "sched/environment.h"
 #include "sched/idle.h"
 #include "sched/model.h"
+#include "sched/policy.h"
 #include "sched/statistics.h"
 #include "signals.h"
 #include "virtual_device/build.h"
@@ -314,8 +315,7 @@ static int start_starpu(const struct tutti_device_list *list, unsigned seen_by_s
         conf.workers_opencl_gpuid[i] = conf.workers_opencl_gpuid[i % (unsigned)conf.nopencl];
     if (conf.nopencl == 0)
         return -ENODEV;
-    const char *policy = tutti_env_string(TUTTI_SCHED);
-    conf.sched_policy_name = policy && *policy ? policy : "dmda";
+    tutti_policy_select(&conf);
 
     sigset_t before;
     tutti_signals_block(&before);

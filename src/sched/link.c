@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/link.h"
+
+#include "sched/runtime.h"
+
+#include <pthread.h>
+
+/* Before anything was measured: what the slowest links of today do. */
+#define LATENCY_GPU 15.0
+#define RATE_GPU 10000.0
+#define LATENCY_CPU 5.0
+#define RATE_CPU 4000.0
+
+/* Smaller transfers tell the latency, larger ones the rate. */
+#define MOST_FOR_LATENCY ((size_t)16 << 10)
+#define LEAST_FOR_RATE ((size_t)256 << 10)
+#define WINDOW 2e6 /* ns: so long at most is measured as one */
+#define WEIGHT 0.25
+#define WATCHED 8 /* one of so many transfers that StarPU waits for is measured */
+
+static struct state {
+    pthread_mutex_t lock;
+    _Atomic double latency, rate; /* learnt; 0: not yet. Read without the lock */
+    unsigned active;              /* transfers of our threads */
+    bool alone;                   /* none began while another was active */
+    cl_ulong since;               /* when the window was opened */
+    size_t bytes;                 /* in it */
+    cl_event watched;             /* NULL: none */
+    size_t watched_bytes;
+    unsigned passed;
+} states[TUTTI_MAX_DEVICES][TUTTI_DIRECTIONS];
+
+static void init_locks(void) {
+    for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++)
+        for (unsigned i = 0; i < TUTTI_DIRECTIONS; i++)
+            pthread_mutex_init(&states[d][i].lock, NULL);
+}
+
+static struct state *state_of(const struct tutti_real_device *device,
+                              enum tutti_direction direction) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, init_locks);
+    return &states[device->index][direction];
+}
+
+static struct tutti_link prior(const struct tutti_real_device *device) {
+    return device->type & CL_DEVICE_TYPE_GPU ? (struct tutti_link){LATENCY_GPU, RATE_GPU}
+                                             : (struct tutti_link){LATENCY_CPU, RATE_CPU};
+}
+
+/* With the lock held. */
+static void average(_Atomic double *value, double measured) {
+    double before = *value;
+    *value = before > 0 ? before + WEIGHT * (measured - before) : measured;
+}
+
+/* `bytes` took `time` ns on the link. With the lock held. */
+static void learn(struct state *state, const struct tutti_real_device *device, size_t bytes,
+                  double time, bool alone) {
+    double latency = state->latency > 0 ? state->latency : prior(device).latency;
+    double length = time / 1000;
+    if (bytes >= LEAST_FOR_RATE && length > 0)
+        average(&state->rate, (double)bytes / (length > 2 * latency ? length - latency : length));
+    else if (alone && bytes <= MOST_FOR_LATENCY)
+        average(&state->latency, length);
+}
+
+void tutti_link_begin(const struct tutti_real_device *device, enum tutti_direction direction) {
+    struct state *state = state_of(device, direction);
+    pthread_mutex_lock(&state->lock);
+    if (state->active++ == 0) {
+        state->since = tutti_runtime_now();
+        state->bytes = 0;
+        state->alone = true;
+    } else {
+        state->alone = false;
+    }
+    pthread_mutex_unlock(&state->lock);
+}
+
+void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction direction,
+                    size_t bytes) {
+    struct state *state = state_of(device, direction);
+    pthread_mutex_lock(&state->lock);
+    cl_ulong now = tutti_runtime_now();
+    double time = (double)(now - state->since);
+    state->bytes += bytes;
+    if (--state->active == 0 || time >= WINDOW) {
+        learn(state, device, state->bytes, time, state->alone);
+        state->since = now;
+        state->bytes = 0;
+    }
+    pthread_mutex_unlock(&state->lock);
+}
+
+/* Takes what a watched transfer took, if it is over. With the lock held. */
+static void take_watched(struct state *state, const struct tutti_real_device *device) {
+    const cl_icd_dispatch *driver = device->dispatch;
+    cl_int status = CL_QUEUED;
+    cl_ulong start = 0, end = 0;
+    if (!state->watched ||
+        driver->clGetEventInfo(state->watched, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                               &status, NULL) != CL_SUCCESS ||
+        status > CL_COMPLETE)
+        return;
+    if (status == CL_COMPLETE &&
+        driver->clGetEventProfilingInfo(state->watched, CL_PROFILING_COMMAND_START, sizeof(start),
+                                        &start, NULL) == CL_SUCCESS &&
+        driver->clGetEventProfilingInfo(state->watched, CL_PROFILING_COMMAND_END, sizeof(end), &end,
+                                        NULL) == CL_SUCCESS &&
+        end > start)
+        learn(state, device, state->watched_bytes, (double)(end - start), true);
+    driver->clReleaseEvent(state->watched);
+    state->watched = NULL;
+}
+
+void tutti_link_watch(const struct tutti_real_device *device, enum tutti_direction direction,
+                      size_t bytes, cl_event event) {
+    struct state *state = state_of(device, direction);
+    pthread_mutex_lock(&state->lock);
+    take_watched(state, device);
+    if (!state->watched && (state->rate == 0 || ++state->passed >= WATCHED) &&
+        device->dispatch->clRetainEvent(event) == CL_SUCCESS) {
+        state->watched = event;
+        state->watched_bytes = bytes;
+        state->passed = 0;
+    }
+    pthread_mutex_unlock(&state->lock);
+}
+
+struct tutti_link tutti_link_expect(const struct tutti_real_device *device,
+                                    enum tutti_direction direction) {
+    struct state *state = &states[device->index][direction];
+    struct tutti_link link = prior(device);
+    double latency = atomic_load_explicit(&state->latency, memory_order_relaxed);
+    double rate = atomic_load_explicit(&state->rate, memory_order_relaxed);
+    if (latency > 0)
+        link.latency = latency;
+    if (rate > 0)
+        link.rate = rate;
+    return link;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_LINK_H
+#define TUTTI_LINK_H
+
+#include "memory/history.h"
+
+/*
+ * How fast bytes go between home memory and each device, learnt from the transfers that are made,
+ * as they are made: StarPU's own measurement at its start is of other memory and other commands.
+ */
+
+/* Around a transfer that the calling thread waits for. Several at once share the link. */
+void tutti_link_begin(const struct tutti_real_device *device, enum tutti_direction direction);
+void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction direction,
+                    size_t bytes);
+
+/* A transfer that StarPU waits for, on a queue that measures; retains some of the events. */
+void tutti_link_watch(const struct tutti_real_device *device, enum tutti_direction direction,
+                      size_t bytes, cl_event event);
+
+struct tutti_link {
+    double latency; /* µs */
+    double rate;    /* bytes per µs */
+};
+struct tutti_link tutti_link_expect(const struct tutti_real_device *device,
+                                    enum tutti_direction direction);
+
+#endif

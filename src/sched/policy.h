@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_POLICY_H
+#define TUTTI_POLICY_H
+
+#include "virtual_device/device.h"
+
+#include <starpu.h>
+
+/*
+ * The scheduling policy of our own (TUTTI_SCHED=tutti): each task goes to the queue of the device
+ * on which it is expected to end first, by our models of kernels and links (policy_choose.h), and
+ * its data is brought there at once. A device without work takes what it would end sooner than the
+ * device that has it.
+ */
+extern struct starpu_sched_policy tutti_policy;
+
+/* Before starpu_init: this policy, or the one of StarPU's that TUTTI_SCHED names. */
+void tutti_policy_select(struct starpu_conf *conf);
+
+/*
+ * The device on which the host best puts new content of `bytes` bytes, among those of `able` (bits,
+ * not 0); `before` (may be NULL) had the earlier content. NULL with another policy, which would not
+ * know. By any thread.
+ */
+const struct tutti_real_device *
+tutti_policy_place_content(unsigned able, const struct tutti_real_device *before, size_t bytes);
+
+#endif

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* Includes its header by its bare name, as the test of the decisions is made of this file alone. */
+#include "policy_choose.h"
+
+/*
+ * Ends that differ by less than this, or by this share of the time until then, are the same: then
+ * a task goes where its data is.
+ */
+#define TIE 5.0
+#define TIE_SHARE 0.03
+/* What is moved also keeps others from the link. */
+#define SHARE_OF_MOVES 0.25
+
+/*
+ * By how much a device is expected to be slower than its model says, unless it is the fastest one
+ * for the task: others can wait for that one only, so an error there costs least. A guess is off by
+ * more than the benefit of most tries.
+ */
+static const double caution[] = {[TUTTI_MEASURED] = 1.1, [TUTTI_RELATED] = 2, [TUTTI_GUESSED] = 4};
+
+struct outlook {
+    double start, moved, evicted;
+};
+
+static bool is_one_of(unsigned device, unsigned places) { return places & 1u << device; }
+
+static bool at_home(const struct tutti_plan_device *devices, unsigned count, unsigned places) {
+    if (places & TUTTI_PLAN_HOME)
+        return true;
+    for (unsigned d = 0; d < count; d++)
+        if (is_one_of(d, places) && devices[d].at_home)
+            return true;
+    return false;
+}
+
+/* A transfer that may begin at `from`; `free` is when the link is. Returns when it ends. */
+static double transfer(const struct tutti_plan_link *link, double *free, double from, size_t bytes,
+                       double *moved) {
+    double length = link->latency + (double)bytes / link->rate;
+    double start = *free > from ? *free : from;
+    *moved += length;
+    return *free = start + length;
+}
+
+struct free_links {
+    double up[TUTTI_PLAN_DEVICES], down[TUTTI_PLAN_DEVICES];
+};
+
+/* When the data would be on the device. From another one it goes through home memory, in parts, so
+ * that both links are at work at once. */
+static double bring(const struct tutti_plan_device *devices, unsigned count, unsigned device,
+                    const struct tutti_plan_data *data, double now, struct free_links *links,
+                    double *moved) {
+    const struct tutti_plan_device *to = &devices[device];
+    bool home = at_home(devices, count, data->valid);
+    if (!data->reads || is_one_of(device, data->valid) || (to->at_home && home) || !data->valid)
+        return now;
+    if (is_one_of(device, data->coming))
+        return to->up.free > now ? to->up.free : now;
+    double there = now;
+    if (!home) {
+        unsigned source = (unsigned)__builtin_ctz(data->valid);
+        there = transfer(&devices[source].down, &links->down[source], now, data->bytes, moved);
+    }
+    if (!to->at_home) {
+        double up = transfer(&to->up, &links->up[device], now, data->bytes, moved);
+        double last = home ? now : there + to->up.latency;
+        there = links->up[device] = up > last ? up : last;
+    }
+    return there;
+}
+
+static void take_links(struct free_links *links, const struct tutti_plan_device *devices,
+                       unsigned count) {
+    for (unsigned d = 0; d < count; d++) {
+        links->up[d] = devices[d].up.free;
+        links->down[d] = devices[d].down.free;
+    }
+}
+
+/* What leaves the device goes home first, and has to come back some time. */
+static double eviction(const struct tutti_plan_device *device, unsigned index,
+                       const struct tutti_plan_task *task) {
+    size_t wanted = 0;
+    for (unsigned i = 0; i < task->count; i++)
+        if (!is_one_of(index, task->data[i].allocated))
+            wanted += task->data[i].bytes;
+    if (device->at_home || wanted <= device->room)
+        return 0;
+    double missing = (double)(wanted - device->room);
+    return device->up.latency + missing / device->up.rate + device->down.latency +
+           missing / device->down.rate;
+}
+
+static struct outlook look(const struct tutti_plan_device *devices, unsigned count, unsigned device,
+                           const struct tutti_plan_task *task, double now,
+                           struct free_links *links) {
+    double ready = devices[device].ready;
+    struct outlook outlook = {ready > now ? ready : now, 0, 0};
+    take_links(links, devices, count);
+    for (unsigned i = 0; i < task->count; i++) {
+        double there = bring(devices, count, device, &task->data[i], now, links, &outlook.moved);
+        if (there > outlook.start)
+            outlook.start = there;
+    }
+    outlook.evicted = eviction(&devices[device], device, task);
+    return outlook;
+}
+
+/* The device that executes it fastest, once it does. */
+static unsigned fastest(unsigned count, const struct tutti_plan_task *task) {
+    unsigned best = (unsigned)__builtin_ctz(task->able);
+    for (unsigned d = best + 1; d < count; d++)
+        if (is_one_of(d, task->able) && task->length[d] < task->length[best])
+            best = d;
+    return best;
+}
+
+/* How bad the device is for the task, in µs from now. */
+static double weigh(const struct tutti_plan_task *task, unsigned device, bool leads,
+                    const struct outlook *outlook, double now) {
+    double length = task->length[device] * (leads ? 1 : caution[task->certainty[device]]);
+    return outlook->start - now + outlook->evicted + SHARE_OF_MOVES * outlook->moved + length;
+}
+
+struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, unsigned count,
+                                      const struct tutti_plan_task *task, double now) {
+    struct free_links links;
+    struct outlook outlook[TUTTI_PLAN_DEVICES];
+    double cost[TUTTI_PLAN_DEVICES];
+    unsigned lead = fastest(count, task), candidates = 1u << lead, best = lead;
+    outlook[lead] = look(devices, count, lead, task, now, &links);
+    cost[lead] = weigh(task, lead, true, &outlook[lead], now);
+    for (unsigned d = 0; d < count; d++) {
+        bool leads = task->length[d] <= task->length[lead];
+        if (d == lead || !is_one_of(d, task->able) || (is_one_of(d, task->tried) && !leads))
+            continue;
+        outlook[d] = look(devices, count, d, task, now, &links);
+        cost[d] = weigh(task, d, leads, &outlook[d], now);
+        candidates |= 1u << d;
+        if (cost[d] < cost[best])
+            best = d;
+    }
+    double same = TIE_SHARE * cost[best] > TIE ? TIE_SHARE * cost[best] : TIE;
+    double limit = cost[best] + same;
+    for (unsigned d = 0; d < count; d++)
+        if (is_one_of(d, candidates) && cost[d] <= limit && outlook[d].moved < outlook[best].moved)
+            best = d;
+    return (struct tutti_plan){
+        .device = best,
+        .start = outlook[best].start,
+        .end = outlook[best].start + task->length[best],
+        .moves = outlook[best].moved > 0,
+        .evicts = outlook[best].evicted > 0,
+        .probes =
+            task->certainty[best] != TUTTI_MEASURED && task->length[best] > task->length[lead],
+    };
+}
+
+void tutti_policy_book(struct tutti_plan_device *devices, unsigned count,
+                       const struct tutti_plan_task *task, const struct tutti_plan *plan,
+                       double now) {
+    struct free_links links;
+    look(devices, count, plan->device, task, now, &links);
+    for (unsigned d = 0; d < count; d++) {
+        devices[d].up.free = links.up[d];
+        devices[d].down.free = links.down[d];
+    }
+    devices[plan->device].ready = plan->end;
+}
+
+unsigned tutti_policy_place(struct tutti_plan_device *devices, unsigned count, unsigned able,
+                            unsigned before, size_t bytes, double now) {
+    double end[TUTTI_PLAN_DEVICES], least = 0;
+    unsigned best = count;
+    for (unsigned d = 0; d < count; d++) {
+        if (!is_one_of(d, able))
+            continue;
+        double free = devices[d].up.free, length = 0;
+        end[d] = transfer(&devices[d].up, &free, now, bytes, &length);
+        if (devices[d].ready > end[d])
+            end[d] = devices[d].ready;
+        if (best == count || end[d] < end[best]) {
+            best = d;
+            least = length;
+        }
+    }
+    /* Whatever else its users use is where they were: to leave that must win something. */
+    if (before < count && is_one_of(before, able) && end[before] - end[best] < least / 2)
+        best = before;
+    double length = 0;
+    transfer(&devices[best].up, &devices[best].up.free, now, bytes, &length);
+    return best;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_POLICY_CHOOSE_H
+#define TUTTI_POLICY_CHOOSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/*
+ * The decisions of the scheduling policy (policy.h), and nothing else: what is expected goes in,
+ * a device comes out. No clock, no StarPU, no driver. Times are in µs, moments on one clock.
+ */
+#define TUTTI_PLAN_DEVICES 8
+#define TUTTI_PLAN_HOME (1u << TUTTI_PLAN_DEVICES) /* among places: home memory */
+
+/* How an expected time is known, from the best to the worst. */
+enum tutti_certainty {
+    TUTTI_MEASURED, /* there */
+    TUTTI_RELATED,  /* by other sizes of the kernel, or by how other kernels do on two devices */
+    TUTTI_GUESSED,  /* from what the devices say of themselves */
+};
+
+/* One direction of the way between home memory and a device. */
+struct tutti_plan_link {
+    double latency;
+    double rate; /* bytes per µs */
+    double free; /* when what is planned on it ends */
+};
+
+struct tutti_plan_device {
+    bool at_home; /* works in home memory */
+    double ready; /* when what was given to it ends */
+    size_t room;  /* free bytes of its memory */
+    struct tutti_plan_link up, down;
+};
+
+/* Something that a task uses. Places are bits: d for device d, TUTTI_PLAN_HOME. */
+struct tutti_plan_data {
+    size_t bytes;
+    bool reads;         /* its content must be there */
+    unsigned valid;     /* where the content is */
+    unsigned coming;    /* where it is on its way to */
+    unsigned allocated; /* devices that have memory for it */
+};
+
+struct tutti_plan_task {
+    unsigned able;  /* bits of the devices that may execute it; not 0 */
+    unsigned tried; /* devices where it was not measured yet, but soon will be */
+    double length[TUTTI_PLAN_DEVICES];
+    enum tutti_certainty certainty[TUTTI_PLAN_DEVICES];
+    unsigned count;
+    const struct tutti_plan_data *data;
+};
+
+struct tutti_plan {
+    unsigned device;
+    double start, end; /* expected */
+    bool moves;        /* some data must be brought */
+    bool evicts;       /* something must leave the device's memory */
+    bool probes;       /* where it was not measured, nor on a device of that kind that leads */
+};
+
+/* The device on which the task is expected to end first, but for reasons given in the .c file. */
+struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, unsigned count,
+                                      const struct tutti_plan_task *task, double now);
+
+/* Does the plan: the device and the links are occupied by the task from now on. */
+void tutti_policy_book(struct tutti_plan_device *devices, unsigned count,
+                       const struct tutti_plan_task *task, const struct tutti_plan *plan,
+                       double now);
+
+/*
+ * On which of the devices (`able`, not 0) the host best puts `bytes` that are to be used there.
+ * `before` is the device that had the earlier content, if it is one of them. Books the link.
+ */
+unsigned tutti_policy_place(struct tutti_plan_device *devices, unsigned count, unsigned able,
+                            unsigned before, size_t bytes, double now);
+
+#endif

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: the decisions of its scheduling policy, with devices, links and times that are made
+ * up. Nothing is executed and no clock is read.
+ */
+#include "../src/sched/policy_choose.c"
+#include "support.h"
+
+enum { MOST = TUTTI_PLAN_DEVICES };
+#define MIB ((size_t)1 << 20)
+#define HOME TUTTI_PLAN_HOME
+
+/* GPUs have links of 10 GB/s; a CPU works in home memory. */
+static struct tutti_plan_device machine[MOST];
+static unsigned machine_size;
+static unsigned given[MOST]; /* tasks to each device */
+
+static void add_device(bool at_home) {
+    struct tutti_plan_link link = {.latency = 10, .rate = 10000};
+
+    machine[machine_size++] = (struct tutti_plan_device){
+        .at_home = at_home, .room = 1000 * MIB, .up = link, .down = link};
+}
+
+/* The number of GPUs, then of CPUs. */
+static void make_machine(unsigned gpus, unsigned cpus) {
+    machine_size = 0;
+    memset(given, 0, sizeof(given));
+    for (unsigned i = 0; i < gpus + cpus; i++)
+        add_device(i >= gpus);
+}
+
+/* A task without data that takes lengths[d] on each device, as was measured. */
+static struct tutti_plan_task make_task(const double *lengths) {
+    struct tutti_plan_task task = {.able = (1u << machine_size) - 1};
+
+    for (unsigned d = 0; d < machine_size; d++)
+        task.length[d] = lengths[d];
+    return task;
+}
+
+static void use_data(struct tutti_plan_task *task, const struct tutti_plan_data *data,
+                     unsigned count) {
+    task->data = data;
+    task->count = count;
+}
+
+static struct tutti_plan choose(const struct tutti_plan_task *task) {
+    return tutti_policy_choose(machine, machine_size, task, 0);
+}
+
+/* Plans the task at time 0. Returns the device. */
+static unsigned give(const struct tutti_plan_task *task) {
+    struct tutti_plan plan = choose(task);
+
+    tutti_policy_book(machine, machine_size, task, &plan, 0);
+    given[plan.device]++;
+    return plan.device;
+}
+
+/* When the last of so many equal tasks ends. */
+static double burst(unsigned tasks, const struct tutti_plan_task *task) {
+    double end = 0;
+
+    for (unsigned i = 0; i < tasks; i++)
+        give(task);
+    for (unsigned d = 0; d < machine_size; d++)
+        if (machine[d].ready > end)
+            end = machine[d].ready;
+    return end;
+}
+
+START_TEST(equal_devices_share) {
+    make_machine(4, 0);
+    const struct tutti_plan_task task = make_task((double[]){100, 100, 100, 100});
+
+    ck_assert_double_eq(burst(40, &task), 1000);
+    for (unsigned d = 0; d < 4; d++)
+        ck_assert_uint_eq(given[d], 10);
+}
+END_TEST
+
+START_TEST(unequal_devices_end_together) {
+    make_machine(1, 2);
+    const struct tutti_plan_task task = make_task((double[]){100, 300, 600});
+
+    /* 60 tasks are best done in 60 / (1/100 + 1/300 + 1/600) = 4000. */
+    ck_assert_double_le(burst(60, &task), 4400);
+    ck_assert_uint_ge(given[1], 11);
+    ck_assert_uint_ge(given[2], 5);
+}
+END_TEST
+
+/* So many times slower; a burst must never end later than on the fast device by itself. */
+START_TEST(a_slow_device_harms_no_burst) {
+    const double slower[] = {2, 5, 20, 1000};
+
+    for (size_t i = 0; i < COUNT(slower); i++)
+        for (unsigned tasks = 1; tasks <= 200; tasks++) {
+            make_machine(1, 1);
+            const struct tutti_plan_task task = make_task((double[]){100, 100 * slower[i]});
+
+            ck_assert_double_le(burst(tasks, &task), 100.0 * tasks);
+            if (tasks > 1.3 * slower[i])
+                ck_assert_uint_ge(given[1], 1);
+            if (tasks < slower[i])
+                ck_assert_uint_eq(given[1], 0);
+        }
+}
+END_TEST
+
+START_TEST(the_last_tasks_wait_for_the_fast_device) {
+    make_machine(1, 1);
+    const struct tutti_plan_task task = make_task((double[]){100, 2000});
+
+    machine[0].ready = 1500; /* what is there already */
+    for (int i = 0; i < 4; i++)
+        ck_assert_uint_eq(give(&task), 0);
+    machine[0].ready = 3000;
+    ck_assert_uint_eq(give(&task), 1);
+}
+END_TEST
+
+START_TEST(data_counts) {
+    const struct tutti_plan_data data = {.bytes = 10 * MIB, .reads = true, .valid = 1u << 1};
+
+    make_machine(2, 0);
+    struct tutti_plan_task task = make_task((double[]){500, 500});
+    use_data(&task, &data, 1);
+    /* To bring it takes two transfers of 1059 µs at once, and keeps the links from others. */
+    for (int i = 0; i < 4; i++)
+        ck_assert_uint_eq(give(&task), 1);
+    ck_assert_uint_eq(give(&task), 0);
+    ck_assert(machine[1].down.free > 1000 && machine[1].down.free < 1100);
+    ck_assert(machine[0].up.free > 1000 && machine[0].up.free < 1100);
+}
+END_TEST
+
+START_TEST(a_chain_stays) {
+    make_machine(2, 1);
+    struct tutti_plan_data data = {.bytes = 100000, .reads = true, .valid = HOME};
+    struct tutti_plan_task task = make_task((double[]){5, 5, 15});
+    use_data(&task, &data, 1);
+    unsigned first = give(&task);
+
+    for (int i = 0; i < 100; i++) {
+        data.valid = 1u << first; /* it is written there, and the next one comes after that */
+        for (unsigned d = 0; d < machine_size; d++)
+            machine[d].ready = machine[d].up.free = machine[d].down.free = 0;
+        ck_assert_uint_eq(give(&task), first);
+    }
+}
+END_TEST
+
+START_TEST(ties_go_to_the_data) {
+    make_machine(2, 0);
+    const struct tutti_plan_data data = {.bytes = 4, .reads = true, .valid = 1u << 1};
+    struct tutti_plan_task task = make_task((double[]){2, 2});
+    use_data(&task, &data, 1);
+
+    machine[0].up.latency = machine[1].down.latency = 1;
+    for (int i = 0; i < 2; i++)
+        ck_assert_uint_eq(give(&task), 1);
+    /* Without data a tie goes to the first device, and does so each time. */
+    make_machine(2, 0);
+    task.count = 0;
+    ck_assert_uint_eq(choose(&task).device, 0);
+    ck_assert_uint_eq(choose(&task).device, 0);
+}
+END_TEST
+
+START_TEST(what_is_coming_counts_as_there) {
+    make_machine(2, 0);
+    const struct tutti_plan_data data = {
+        .bytes = 10 * MIB, .reads = true, .valid = HOME, .coming = 1u << 1};
+    struct tutti_plan_task task = make_task((double[]){500, 500});
+    use_data(&task, &data, 1);
+    machine[1].up.free = 800;
+
+    struct tutti_plan plan = choose(&task);
+    ck_assert_uint_eq(plan.device, 1);
+    ck_assert_double_eq(plan.start, 800);
+    ck_assert(!plan.moves);
+}
+END_TEST
+
+START_TEST(links_are_occupied_by_what_is_planned) {
+    const struct tutti_plan_data data = {.bytes = 10 * MIB, .reads = true, .valid = HOME};
+
+    make_machine(2, 0);
+    struct tutti_plan_task task = make_task((double[]){10, 10});
+    use_data(&task, &data, 1);
+    for (int i = 0; i < 10; i++)
+        give(&task);
+    ck_assert_uint_eq(given[0], 5);
+    ck_assert_uint_eq(given[1], 5);
+    /* A device behind a slow link gets less. */
+    make_machine(2, 0);
+    machine[1].up.rate = 2500;
+    for (int i = 0; i < 10; i++)
+        give(&task);
+    ck_assert_uint_eq(given[1], 2);
+}
+END_TEST
+
+START_TEST(a_cpu_needs_no_link) {
+    const struct tutti_plan_data data = {.bytes = 10 * MIB, .reads = true, .valid = HOME};
+
+    make_machine(1, 1);
+    struct tutti_plan_task task = make_task((double[]){10, 500});
+    use_data(&task, &data, 1);
+    ck_assert_uint_eq(choose(&task).device, 1);
+    /* But what is on the GPU it has to fetch. */
+    const struct tutti_plan_data there = {.bytes = 10 * MIB, .reads = true, .valid = 1u << 0};
+    use_data(&task, &there, 1);
+    ck_assert_uint_eq(choose(&task).device, 0);
+    /* What nobody reads is nowhere and comes from nowhere. */
+    const struct tutti_plan_data output = {.bytes = 10 * MIB};
+    use_data(&task, &output, 1);
+    struct tutti_plan plan = choose(&task);
+    ck_assert_uint_eq(plan.device, 0);
+    ck_assert(!plan.moves);
+}
+END_TEST
+
+START_TEST(full_memory_is_avoided) {
+    const struct tutti_plan_data data = {.bytes = 100 * MIB, .valid = 0};
+
+    make_machine(2, 0);
+    machine[0].room = 50 * MIB;
+    struct tutti_plan_task task = make_task((double[]){1000, 1100});
+    use_data(&task, &data, 1);
+    ck_assert_uint_eq(choose(&task).device, 1);
+    /* What has memory there already needs no room. */
+    const struct tutti_plan_data held = {.bytes = 100 * MIB, .allocated = 1u << 0};
+    use_data(&task, &held, 1);
+    ck_assert_uint_eq(choose(&task).device, 0);
+    /* It evicts if the other device is far slower. */
+    task.length[1] = 100000;
+    use_data(&task, &data, 1);
+    struct tutti_plan plan = choose(&task);
+    ck_assert_uint_eq(plan.device, 0);
+    ck_assert(plan.evicts);
+}
+END_TEST
+
+START_TEST(only_able_devices) {
+    make_machine(2, 1);
+    struct tutti_plan_task task = make_task((double[]){1, 1, 500});
+
+    for (unsigned able = 1; able < 8; able++) {
+        task.able = able;
+        for (int i = 0; i < 20; i++)
+            ck_assert(1u << give(&task) & able);
+    }
+}
+END_TEST
+
+/* A slow device that is guessed to be `guess` times slower. */
+static struct tutti_plan_task guessed_task(double guess) {
+    struct tutti_plan_task task = make_task((double[]){100, 100 * guess});
+
+    task.certainty[1] = TUTTI_GUESSED;
+    return task;
+}
+
+START_TEST(a_guess_is_tried_once_and_late) {
+    make_machine(1, 1);
+    struct tutti_plan_task task = guessed_task(87);
+    unsigned before = 0;
+
+    while (!choose(&task).probes && before < 1000) {
+        give(&task);
+        before++;
+    }
+    /* A device 360 times slower where 87 were guessed would still end with the others. */
+    ck_assert_uint_ge(before, 300);
+    ck_assert_uint_le(before, 400);
+    ck_assert_uint_eq(given[1], 0);
+    ck_assert_uint_eq(give(&task), 1);
+    task.tried = 1u << 1;
+    for (int i = 0; i < 1000; i++)
+        ck_assert_uint_eq(give(&task), 0);
+    /* What follows from other kernels is tried sooner. */
+    make_machine(1, 1);
+    task = guessed_task(20);
+    task.certainty[1] = TUTTI_RELATED;
+    burst(45, &task);
+    ck_assert_uint_ge(given[1], 1);
+}
+END_TEST
+
+START_TEST(cold_models_start_on_the_best_device) {
+    make_machine(1, 1);
+    struct tutti_plan_task task = make_task((double[]){1, 80});
+
+    task.certainty[0] = task.certainty[1] = TUTTI_GUESSED;
+    burst(100, &task);
+    ck_assert_uint_eq(given[1], 0);
+    /* Two of one kind share, known or not. */
+    make_machine(2, 1);
+    task = make_task((double[]){10, 10, 800});
+    for (unsigned d = 0; d < 3; d++)
+        task.certainty[d] = TUTTI_GUESSED;
+    burst(40, &task);
+    ck_assert_uint_eq(given[0], 20);
+    ck_assert_uint_eq(given[1], 20);
+    /* The device where it is the fastest is no probe. */
+    ck_assert(!choose(&task).probes);
+}
+END_TEST
+
+START_TEST(a_kernel_that_only_a_slow_device_can_run) {
+    make_machine(1, 1);
+    struct tutti_plan_task task = guessed_task(1000);
+
+    task.able = task.tried = 1u << 1;
+    ck_assert_uint_eq(give(&task), 1);
+    ck_assert_uint_eq(give(&task), 1);
+}
+END_TEST
+
+/* As the policy asks for a thief: only two devices are able, and the owner's line is shorter. */
+START_TEST(taking_from_a_line) {
+    const struct tutti_plan_data data = {.bytes = 10 * MIB, .reads = true, .valid = 1u << 0};
+
+    make_machine(2, 1);
+    struct tutti_plan_task task = make_task((double[]){500, 500, 50000});
+    use_data(&task, &data, 1);
+    task.able = 1u << 0 | 1u << 1;
+    machine[0].ready = 3000;
+    ck_assert_uint_eq(choose(&task).device, 1);
+    machine[0].ready = 1500; /* to bring its data would take as long */
+    ck_assert_uint_eq(choose(&task).device, 0);
+    task.able = 1u << 0 | 1u << 2;
+    machine[0].ready = 30000;
+    ck_assert_uint_eq(choose(&task).device, 0);
+}
+END_TEST
+
+static unsigned place(unsigned able, unsigned before, size_t bytes) {
+    return tutti_policy_place(machine, machine_size, able, before, bytes, 0);
+}
+
+START_TEST(content_is_spread) {
+    unsigned on[MOST] = {0}, before = 0;
+
+    make_machine(2, 1);
+    for (int i = 0; i < 40; i++)
+        on[before = place(3, before, 10 * MIB)]++;
+    ck_assert_uint_eq(on[0], 20);
+    ck_assert_uint_eq(on[1], 20);
+}
+END_TEST
+
+START_TEST(content_stays_if_the_device_is_free) {
+    make_machine(2, 0);
+    for (int i = 0; i < 10; i++) {
+        machine[0].up.free = machine[1].up.free = 0; /* each is over before the next one */
+        ck_assert_uint_eq(place(3, 1, MIB), 1);
+    }
+    machine[1].ready = 10000;
+    ck_assert_uint_eq(place(3, 1, MIB), 0);
+    ck_assert_uint_eq(place(2, 0, MIB), 1);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {equal_devices_share,
+                                  unequal_devices_end_together,
+                                  a_slow_device_harms_no_burst,
+                                  the_last_tasks_wait_for_the_fast_device,
+                                  data_counts,
+                                  a_chain_stays,
+                                  ties_go_to_the_data,
+                                  what_is_coming_counts_as_there,
+                                  links_are_occupied_by_what_is_planned,
+                                  a_cpu_needs_no_link,
+                                  full_memory_is_avoided,
+                                  only_able_devices,
+                                  a_guess_is_tried_once_and_late,
+                                  cold_models_start_on_the_best_device,
+                                  a_kernel_that_only_a_slow_device_can_run,
+                                  taking_from_a_line,
+                                  content_is_spread,
+                                  content_stays_if_the_device_is_free};
+
+    return test_main_bare(argc, argv, tests, COUNT(tests));
+}
