@@ -2,9 +2,14 @@
 noinst_PROGRAMS += bench/overhead
 bench_overhead_SOURCES = bench/overhead.c
 bench_overhead_LDADD = $(OPENCL_LIBS)
-noinst_PROGRAMS += bench/link
-bench_link_SOURCES = bench/link.c
-bench_link_LDADD = $(OPENCL_LIBS)
+noinst_PROGRAMS += bench/transfers/transfers
+bench_transfers_transfers_SOURCES = \
+	bench/transfers/between.c \
+	bench/transfers/cases.c \
+	bench/transfers/main.c \
+	bench/transfers/target.c \
+	bench/transfers/transfers.h
+bench_transfers_transfers_LDADD = $(OPENCL_LIBS)
 
 # Three workloads, each in three writings; bench/async runs and compares them.
 BENCH_CPPFLAGS = $(EXAMPLE_CPPFLAGS) -I$(top_srcdir)/bench/common
@@ -58,4 +63,5 @@ EXTRA_DIST += \
 	bench/power/power.cl \
 	bench/results/README.md \
 	bench/sobel/sobel.cl \
-	bench/stencil/stencil.cl
+	bench/stencil/stencil.cl \
+	bench/transfers/sweep
