@@ -35,6 +35,7 @@ TUTTI_TESTS = \
 	tests/test_strict \
 	tests/test_batch \
 	tests/test_dataflow \
+	tests/test_failures \
 	tests/test_models \
 	tests/test_policy \
 	tests/test_rename \
@@ -196,6 +197,10 @@ tests_test_batch_LDADD = $(TEST_LIBS)
 tests_test_dataflow_SOURCES = tests/test_dataflow.c
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_dataflow_LDADD = $(TEST_LIBS)
+
+tests_test_failures_SOURCES = tests/test_failures.c
+tests_test_failures_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_failures_LDADD = $(TEST_LIBS)
 
 tests_test_models_SOURCES = tests/test_models.c
 tests_test_models_CPPFLAGS = $(TEST_CPPFLAGS)

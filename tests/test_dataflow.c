@@ -298,86 +298,6 @@ START_TEST(fences_hold_all_that_follows) {
 }
 END_TEST
 
-START_TEST(a_failed_gate_fails_its_command_only) {
-    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
-    cl_int *x = calloc(1, BYTES), *y = calloc(1, BYTES), value = 3;
-    cl_event held, follower;
-
-    begin();
-    run(queue, set, a, 1, false);
-    ck_ok(clEnqueueFillBuffer(queue, a, &value, 4, 0, BYTES, 1, &gate, &held));
-    ck_ok(clEnqueueFillBuffer(queue, b, &value, 4, 0, BYTES, 0, NULL, &follower));
-    run(queue, add, a, 1, false);
-    read_later(queue, a, x);
-    read_later(queue, b, y);
-    ck_ok(clFlush(queue));
-    ck_ok(clSetUserEventStatus(gate, -77));
-    clFinish(queue);
-    ck_assert_int_eq(event_status(held), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-    ck_assert_int_eq(event_status(follower), CL_COMPLETE);
-    ck_assert_int_eq(x[0], 2); /* the fill did nothing */
-    ck_assert_int_eq(y[0], 3);
-    ck_ok(clReleaseEvent(held));
-    ck_ok(clReleaseEvent(follower));
-    free(x);
-    free(y);
-    ck_ok(clReleaseMemObject(a));
-    ck_ok(clReleaseMemObject(b));
-    end();
-}
-END_TEST
-
-/* Twelve buffers that no real device can hold together. */
-enum { MUCH = 12 };
-static const char much_source[] =
-    "kernel void much(global int *a, global int *b, global int *c, global int *d, global int *e,\n"
-    "    global int *f, global int *g, global int *h, global int *i, global int *j,\n"
-    "    global int *k, global int *l)\n"
-    "{ l[0] = a[0] + b[0] + c[0] + d[0] + e[0] + f[0] + g[0] + h[0] + i[0] + j[0] + k[0]; }\n";
-
-START_TEST(a_command_that_fails_harms_only_its_dependants) {
-    cl_ulong largest = get_info(cl_ulong, clGetDeviceInfo, device, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
-    cl_ulong memory = get_info(cl_ulong, clGetDeviceInfo, device, CL_DEVICE_GLOBAL_MEM_SIZE);
-    cl_program much_program = make_program(much_source);
-    cl_kernel much = make_kernel(much_program, "much");
-    cl_mem big[MUCH], b = make_buffer(0, BYTES, NULL);
-    cl_int *y = calloc(1, BYTES), value = 3, seen = 0;
-    cl_event failing, dependant, follower;
-    const size_t one = 1;
-
-    skip_if(largest > SIZE_MAX / 2 || MUCH * largest <= memory, "all buffers fit on this device");
-    begin();
-    for (cl_uint i = 0; i < MUCH; i++) {
-        big[i] = make_buffer(0, (size_t)largest, NULL);
-        ck_ok(clSetKernelArg(much, i, sizeof(cl_mem), &big[i]));
-    }
-    ck_ok(clEnqueueFillBuffer(queue, big[0], &value, 4, 0, 64, 0, NULL, NULL));
-    ck_ok(clEnqueueNDRangeKernel(queue, much, 1, NULL, &one, NULL, 0, NULL, &failing));
-    ck_ok(clEnqueueFillBuffer(queue, b, &value, 4, 0, BYTES, 1, &failing, &dependant));
-    run(queue, set, b, 8, false);
-    ck_ok(clEnqueueReadBuffer(queue, b, CL_FALSE, 0, BYTES, y, 0, NULL, &follower));
-    ck_assert_cl(clFinish(queue), CL_MEM_OBJECT_ALLOCATION_FAILURE);
-    ck_ok(clFinish(queue)); /* told once */
-    ck_assert_int_eq(event_status(failing), CL_MEM_OBJECT_ALLOCATION_FAILURE);
-    ck_assert_int_eq(event_status(dependant), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
-    ck_assert_int_eq(event_status(follower), CL_COMPLETE);
-    ck_assert_int_eq(y[N - 1], 8);
-    /* What the kernel would have used is good. */
-    ck_ok(clEnqueueReadBuffer(queue, big[0], CL_TRUE, 60, 4, &seen, 0, NULL, NULL));
-    ck_assert_int_eq(seen, 3);
-    ck_ok(clReleaseEvent(failing));
-    ck_ok(clReleaseEvent(dependant));
-    ck_ok(clReleaseEvent(follower));
-    for (int i = 0; i < MUCH; i++)
-        ck_ok(clReleaseMemObject(big[i]));
-    ck_ok(clReleaseMemObject(b));
-    ck_ok(clReleaseKernel(much));
-    ck_ok(clReleaseProgram(much_program));
-    free(y);
-    end();
-}
-END_TEST
-
 START_TEST(blocking_calls_wait_for_what_they_need) {
     cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
     cl_command_queue other = make_queue(0);
@@ -477,8 +397,6 @@ int main(int argc, char **argv) {
         parts_of_one_buffer_keep_their_order,
         host_memory_holds_too,
         fences_hold_all_that_follows,
-        a_failed_gate_fails_its_command_only,
-        a_command_that_fails_harms_only_its_dependants,
         blocking_calls_wait_for_what_they_need,
         a_crowd_behind_a_gate_in_order,
         a_crowd_behind_a_gate_out_of_order,

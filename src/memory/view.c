@@ -186,13 +186,28 @@ bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *pl
     return true;
 }
 
-void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,
-                              const struct tutti_region *region) {
-    pthread_mutex_lock(&view->lock);
+/* The link to that box in the list, or to its end. With the view's lock held. */
+static struct tutti_mapped **find_mapped(struct tutti_view *view, const struct tutti_place *place,
+                                         const struct tutti_region *region) {
     struct tutti_mapped **link = &view->mapped;
     while (*link && (memcmp((*link)->place.origin, place->origin, sizeof(place->origin)) != 0 ||
                      memcmp(&(*link)->region, region, sizeof(*region)) != 0))
         link = &(*link)->next;
+    return link;
+}
+
+bool tutti_view_is_mapped(struct tutti_view *view, const struct tutti_place *place,
+                          const struct tutti_region *region) {
+    pthread_mutex_lock(&view->lock);
+    bool found = *find_mapped(view, place, region) != NULL;
+    pthread_mutex_unlock(&view->lock);
+    return found;
+}
+
+void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,
+                              const struct tutti_region *region) {
+    pthread_mutex_lock(&view->lock);
+    struct tutti_mapped **link = find_mapped(view, place, region);
     struct tutti_mapped *mapped = *link;
     if (mapped)
         *link = mapped->next;

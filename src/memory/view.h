@@ -174,6 +174,8 @@ void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies);
  */
 bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *place,
                            const struct tutti_region *region);
+bool tutti_view_is_mapped(struct tutti_view *view, const struct tutti_place *place,
+                          const struct tutti_region *region);
 void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,
                               const struct tutti_region *region);
 

@@ -101,15 +101,16 @@ static bool prepare_unmap(struct tutti_transfer *transfer) {
 
 static cl_int execute_unmap(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
-    if (!map_writes(transfer->map.flags))
+    struct tutti_place place;
+    struct tutti_view *view = mapped_view(transfer, &place);
+    /* A map that failed brought nothing there to be given back. */
+    if (!map_writes(transfer->map.flags) || !tutti_view_is_mapped(view, &place, &transfer->region))
         return CL_SUCCESS;
     cl_int error =
         mapped_elsewhere(mem)
             ? tutti_access_write(transfer->view[0], &transfer->place[0], transfer->map.pointer,
                                  &transfer->place[1], &transfer->region)
             : tutti_access_push(transfer->view[0], &transfer->place[0], &transfer->region);
-    struct tutti_place place;
-    struct tutti_view *view = mapped_view(transfer, &place);
     tutti_view_remove_mapped(view, &place, &transfer->region);
     return error;
 }
@@ -125,6 +126,7 @@ struct tutti_command *tutti_transfer_unmap(cl_mem mem, const struct tutti_map *m
     if (!transfer)
         return NULL;
     transfer->command.destroy = destroy_unmap;
+    transfer->command.regardless = true; /* the program uses the pointer no more */
     note_map(transfer, map, false);
     return &transfer->command;
 }
