@@ -87,7 +87,19 @@ UNORDERED static bool arrives(volatile cl_int *host, cl_int wanted, int rounds) 
     return host[N - 1] == wanted;
 }
 
-enum overwrite { WRITE, FILL, COPY };
+enum overwrite { WRITE, FILL, COPY, MAP };
+
+static void write_by_map(cl_mem buffer, cl_bool blocking, const cl_int *host) {
+    cl_event mapped;
+    cl_int *pointer =
+        ck_made(clEnqueueMapBuffer(queue, buffer, blocking, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                                   BYTES, 0, NULL, &mapped, &error));
+
+    ck_ok(clWaitForEvents(1, &mapped));
+    ck_ok(clReleaseEvent(mapped));
+    memcpy(pointer, host, BYTES);
+    ck_ok(clEnqueueUnmapMemObject(queue, buffer, pointer, 0, NULL, NULL));
+}
 
 static void overwrite(cl_mem buffer, cl_mem source, enum overwrite how, const cl_int *host,
                       const cl_int *value) {
@@ -95,8 +107,10 @@ static void overwrite(cl_mem buffer, cl_mem source, enum overwrite how, const cl
         ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
     else if (how == FILL)
         ck_ok(clEnqueueFillBuffer(queue, buffer, value, 4, 0, BYTES, 0, NULL, NULL));
-    else
+    else if (how == COPY)
         ck_ok(clEnqueueCopyBuffer(queue, source, buffer, 0, 0, BYTES, 0, NULL, NULL));
+    else
+        write_by_map(buffer, CL_TRUE, host);
 }
 
 /*
@@ -142,6 +156,95 @@ START_TEST(whole_overwrites_do_not_wait) {
     for (int i = 0; i < 20; i++)
         ck_assert_msg(passes(buffer, (enum overwrite)(i % 3)), "overwrite %d waited", i);
     ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* The map is over, and the program writes, while the earlier command still reads. */
+START_TEST(maps_that_overwrite_do_not_wait) {
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+
+    begin();
+    for (int i = 0; i < 10; i++) {
+        ck_ok(clFinish(queue));
+        ck_assert_msg(passes(buffer, MAP), "map %d waited", i);
+    }
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Until the map's turn the old bytes are needed, even by commands that come after it. */
+START_TEST(a_map_that_must_wait_keeps_the_storage) {
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    cl_command_queue third = make_queue(0);
+    cl_event gate = make_user_event(), mapped;
+    cl_int *pointer, *back = calloc(1, BYTES);
+
+    begin();
+    write_ints(buffer, before, N);
+    occupy(buffer);
+    pointer = ck_made(clEnqueueMapBuffer(queue, buffer, CL_FALSE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                                         BYTES, 1, &gate, &mapped, &error));
+    ck_ok(clEnqueueReadBuffer(third, buffer, CL_FALSE, 0, BYTES, back, 0, NULL, NULL));
+    let_go();
+    ck_ok(clFinish(third));
+    ck_assert(!memcmp(seen, before, BYTES));
+    ck_assert_msg(!memcmp(back, before, BYTES), "the bytes were lost before the map's turn");
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    ck_ok(clWaitForEvents(1, &mapped));
+    for (int i = 0; i < N; i++)
+        pointer[i] = i;
+    ck_ok(clEnqueueUnmapMemObject(queue, buffer, pointer, 0, NULL, NULL));
+    add_one(buffer);
+    read_ints(buffer, back, N);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(back[i], i + 1);
+    ck_ok(clReleaseEvent(gate));
+    ck_ok(clReleaseEvent(mapped));
+    ck_ok(clReleaseCommandQueue(third));
+    ck_ok(clReleaseMemObject(buffer));
+    free(back);
+    end();
+}
+END_TEST
+
+/* Two maps at once are of one storage, and maps of a part keep the rest. */
+START_TEST(maps_within_maps) {
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    cl_int *whole, *part, *back = calloc(1, BYTES);
+
+    begin();
+    write_ints(buffer, before, N);
+    occupy(buffer);
+    part = ck_made(clEnqueueMapBuffer(queue, buffer, CL_FALSE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                                      BYTES / 2, 0, NULL, NULL, &error));
+    let_go();
+    ck_ok(clFinish(queue));
+    for (int i = 0; i < N / 2; i++)
+        part[i] = 5;
+    occupy(buffer);
+    ck_ok(clEnqueueUnmapMemObject(queue, buffer, part, 0, NULL, NULL));
+    let_go();
+    read_ints(buffer, back, N);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(back[i], i < N / 2 ? 5 : before[i]);
+    occupy(buffer);
+    whole = ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                                       BYTES, 0, NULL, NULL, &error));
+    part = ck_made(
+        clEnqueueMapBuffer(queue, buffer, CL_FALSE, CL_MAP_READ, 0, 4, 0, NULL, NULL, &error));
+    ck_assert_msg(part == whole, "two maps of one buffer are of two storages");
+    let_go();
+    for (int i = 0; i < N; i++)
+        whole[i] = 3 * i;
+    ck_ok(clEnqueueUnmapMemObject(queue, buffer, part, 0, NULL, NULL));
+    ck_ok(clEnqueueUnmapMemObject(queue, buffer, whole, 0, NULL, NULL));
+    read_ints(buffer, back, N);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(back[i], 3 * i);
+    ck_ok(clReleaseMemObject(buffer));
+    free(back);
     end();
 }
 END_TEST
@@ -272,6 +375,9 @@ int main(int argc, char **argv) {
     const TTest *const child[] = {probe};
     const TTest *const tests[] = {
         whole_overwrites_do_not_wait,
+        maps_that_overwrite_do_not_wait,
+        a_map_that_must_wait_keeps_the_storage,
+        maps_within_maps,
         many_versions_at_once,
         storage_that_the_program_knows_stays,
         frames_through_one_buffer,

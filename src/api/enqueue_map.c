@@ -25,7 +25,7 @@ cl_int tutti_check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags,
 
 cl_int tutti_enqueue_map(cl_command_queue queue, cl_mem mem, bool blocking, struct tutti_map *map,
                          cl_command_type type, struct tutti_wait_list list, cl_event *event) {
-    tutti_version_pin(mem); /* until the end of the unmap */
+    tutti_transfer_pin(mem, map, queue, list); /* until the end of the unmap */
     char *base = tutti_mem_map_base(mem);
     if (!base) {
         tutti_version_unpin(mem);

@@ -95,8 +95,14 @@ void tutti_version_give_back(struct tutti_view *view) {
         atomic_fetch_sub_explicit(&view->users, 1, memory_order_release);
 }
 
-void tutti_version_pin(cl_mem mem) {
+void tutti_version_pin(cl_mem mem, bool overwrites) {
+    pthread_once(&once, read_limit);
     pthread_mutex_lock(&mem->lock);
+    if (overwrites && mem->pins == 0 && in_use(mem->view) && may_rename(mem)) {
+        struct tutti_view *next = next_version(mem);
+        if (!in_use(next)) /* nothing would make the program wait for its users */
+            mem->view = next;
+    }
     mem->pins++;
     pthread_mutex_unlock(&mem->lock);
 }

@@ -28,8 +28,10 @@ void tutti_version_give_back_of_launch(struct tutti_view *view); /* NULL is allo
 
 /*
  * While the program has, or is getting, a pointer into the storage, it is not replaced.
+ * `overwrites`: the program will write every byte, and no command of the object is yet to be
+ * dispatched: it gets other storage first if what there is is used. By the dispatching thread then.
  */
-void tutti_version_pin(cl_mem mem);
+void tutti_version_pin(cl_mem mem, bool overwrites);
 void tutti_version_unpin(cl_mem mem);
 
 /* All storage of an object that nothing uses any more. Not for StarPU's threads. */

@@ -26,6 +26,12 @@ struct tutti_command *tutti_transfer_fill(cl_mem mem, size_t offset, size_t size
 struct tutti_command *tutti_transfer_fill_image(cl_mem mem, const struct tutti_place *place,
                                                 const struct tutti_region *region,
                                                 const void *color, size_t color_size);
+/*
+ * Pins the object's storage for a map that is about to be enqueued (tutti_version_pin). Not for
+ * StarPU's threads.
+ */
+void tutti_transfer_pin(cl_mem mem, const struct tutti_map *map, cl_command_queue queue,
+                        struct tutti_wait_list list);
 /* The map is booked (tutti_mem_add_map); it points into tutti_mem_map_base(mem). */
 struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map);
 struct tutti_command *tutti_transfer_unmap(cl_mem mem, const struct tutti_map *map);

@@ -37,6 +37,42 @@ static void use_mapped(struct tutti_transfer *transfer, bool changes) {
     tutti_acquisition_add(&transfer->acquisition, view->root, changes ? TUTTI_WRITES : TUTTI_READS);
 }
 
+struct choice {
+    cl_mem mem;
+    cl_command_queue queue;
+    struct tutti_wait_list list;
+};
+
+/*
+ * Will a command be dispatched as soon as it is enqueued, and after all others of the object? Else
+ * some of them, or of those that the program adds meanwhile, need what the object contains now.
+ * In an in-order queue a map is over after all that the queue has: other storage is no gain then.
+ */
+static bool starts_at_once(const struct choice *choice) {
+    cl_command_queue queue = choice->queue;
+    pthread_mutex_lock(&queue->context->graph.lock);
+    bool at_once = !queue->first || !(tutti_queue_in_order(queue) || queue->strict || queue->fence);
+    for (cl_uint i = 0; i < choice->list.count; i++)
+        at_once &= choice->list.events[i]->published;
+    pthread_mutex_unlock(&queue->context->graph.lock);
+    return at_once && atomic_load(&choice->mem->ahead) == 0;
+}
+
+static void choose_storage(void *argument) {
+    const struct choice *choice = argument;
+    tutti_version_pin(choice->mem, starts_at_once(choice));
+}
+
+void tutti_transfer_pin(cl_mem mem, const struct tutti_map *map, cl_command_queue queue,
+                        struct tutti_wait_list list) {
+    struct choice choice = {mem, queue, list};
+    if (map->flags & CL_MAP_WRITE_INVALIDATE_REGION && !tutti_mem_is_image(mem) &&
+        map->region.size[0] == mem->size)
+        tutti_graph_call(&queue->context->graph, choose_storage, &choice);
+    else
+        tutti_version_pin(mem, false);
+}
+
 static bool prepare_map(struct tutti_transfer *transfer) {
     if (!tutti_transfer_prepare_read(transfer))
         return false;
