@@ -68,6 +68,7 @@ libtutti_la_SOURCES += \
 	src/sched/queue.c src/sched/queue.h \
 	src/sched/runtime.c src/sched/runtime.h \
 	src/sched/statistics.c src/sched/statistics.h \
+	src/sched/straight.c src/sched/straight.h \
 	src/sched/transfer.c src/sched/transfer.h \
 	src/sched/transfer_command.c src/sched/transfer_command.h \
 	src/sched/transfer_many.c \

@@ -37,6 +37,7 @@ TUTTI_TESTS = \
 	tests/test_dataflow \
 	tests/test_failures \
 	tests/test_models \
+	tests/test_frames \
 	tests/test_policy \
 	tests/test_rename \
 	tests/test_traffic \
@@ -205,6 +206,10 @@ tests_test_failures_LDADD = $(TEST_LIBS)
 tests_test_models_SOURCES = tests/test_models.c
 tests_test_models_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_models_LDADD = $(TEST_LIBS)
+
+tests_test_frames_SOURCES = tests/test_frames.c tests/traffic.h
+tests_test_frames_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_frames_LDADD = $(TEST_LIBS)
 
 # The decisions are compiled into the test: they need nothing else of the driver.
 tests_test_policy_SOURCES = tests/test_policy.c

@@ -3,8 +3,12 @@
 
 static atomic_ullong total[TUTTI_MAX_DEVICES][TUTTI_DIRECTIONS]; /* bytes */
 
-void tutti_history_use(struct tutti_history *history, const struct tutti_real_device *device) {
+void tutti_history_use(struct tutti_history *history, const struct tutti_real_device *device,
+                       unsigned placed) {
     unsigned bit = 1u << device->index;
+    if (placed)
+        atomic_fetch_add_explicit(placed & bit ? &history->hits : &history->strays, 1,
+                                  memory_order_relaxed);
     if (!(atomic_load_explicit(&history->users, memory_order_relaxed) & bit))
         atomic_fetch_or_explicit(&history->users, bit, memory_order_relaxed);
 }

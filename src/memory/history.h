@@ -13,13 +13,23 @@ enum tutti_direction { TUTTI_UPLOAD, TUTTI_DOWNLOAD, TUTTI_DIRECTIONS };
 struct tutti_history {
     atomic_uint users;   /* bit d: a kernel on real device d used it since its last overwrite */
     atomic_uint earlier; /* the same between the last two overwrites after which any did */
+    /*
+     * Where the host put content straight on a device: how often kernels used it there, and how
+     * often elsewhere.
+     */
+    atomic_uint hits, strays;
+    unsigned overwrites; /* by the host; for the dispatching thread */
     struct {
         atomic_ullong bytes[TUTTI_DIRECTIONS], transfers[TUTTI_DIRECTIONS], evictions;
     } on[TUTTI_MAX_DEVICES];
 };
 
-/* A kernel on the device uses the object. */
-void tutti_history_use(struct tutti_history *history, const struct tutti_real_device *device);
+/*
+ * A kernel on the device uses the object. `placed` is the bit of the device that the host put what
+ * it reads on; 0: none.
+ */
+void tutti_history_use(struct tutti_history *history, const struct tutti_real_device *device,
+                       unsigned placed);
 
 /* Bits of the devices that used it last. They are the best guess of who uses it next. */
 unsigned tutti_history_users(const struct tutti_history *history);

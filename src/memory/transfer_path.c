@@ -113,13 +113,16 @@ bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t
     return size <= device->max_mem_alloc_size && (total < 0 || size <= (size_t)total);
 }
 
-const struct tutti_real_device *tutti_transfer_path_straight(unsigned users, unsigned able,
-                                                             size_t size) {
-    unsigned near = tutti_transfer_path_near(users, size) & able;
-    if (!near || !is_one(distant()) || (wanted != STAGED && size < LEAST_STRAIGHT))
-        return NULL;
-    const struct tutti_real_device *device = tutti_devices()->device[__builtin_ctz(near)];
-    return tutti_transfer_path_has_room(device, size) ? device : NULL;
+unsigned tutti_transfer_path_straight(unsigned users, unsigned able, size_t size) {
+    const struct tutti_device_list *list = tutti_devices();
+    pthread_once(&once, read_environment);
+    unsigned far = distant(), found = 0;
+    if (users & ~far || (wanted != STAGED && size < LEAST_STRAIGHT))
+        return 0;
+    for (unsigned d = 0; d < list->count; d++)
+        if (far & able & 1u << d && tutti_transfer_path_has_room(list->device[d], size))
+            found |= 1u << d;
+    return found;
 }
 
 /* Half of the cores: the others are the program's, and CPU devices'. */

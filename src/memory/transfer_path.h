@@ -27,14 +27,12 @@ bool tutti_transfer_path_relays(const struct tutti_real_device *device, size_t s
 bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t size);
 
 /*
- * Where bytes of the host go that overwrite all of a memory object: the device whose copy becomes
- * the only valid one, or NULL for home memory. With several devices that have memory of their own
- * it is home memory, which is as near to one as to another: what comes in over and over, as frames
- * do, would bind all kernels to the device that happened to have the first. Small objects reach
- * home memory sooner. `able`: bits of the devices that can hold the object.
+ * Where bytes of the host may go that overwrite all of a memory object: bits of the devices with
+ * memory of their own where that is as good as home memory, or better. 0: home memory, where small
+ * objects get sooner, and which CPU devices (among `users`, those that used it last) work in.
+ * `able`: bits of the devices that can hold the object.
  */
-const struct tutti_real_device *tutti_transfer_path_straight(unsigned users, unsigned able,
-                                                             size_t size);
+unsigned tutti_transfer_path_straight(unsigned users, unsigned able, size_t size);
 
 /* Do transfers of the device gain by page-locked memory? GPUs; with "staged" all but PoCL. */
 bool tutti_transfer_path_pins(const struct tutti_real_device *device);

@@ -64,6 +64,7 @@ struct tutti_view {
     struct tutti_last_user *last_user; /* sched/batch.h: a reference, and if that one writes */
     bool last_writes;
     unsigned open_users;
+    unsigned placed; /* bit of the device that the host put its content on; 0: none */
 
     atomic_uint handed; /* see tutti_view_hand_over */
     bool leaving;       /* being destroyed, and used no more: what leaves a device is not evicted */

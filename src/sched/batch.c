@@ -113,6 +113,9 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
             whole->mode = both(whole->mode, use->mode);
         else if (open)
             use->view->open_users++;
+        use->placed = use->mode & STARPU_R ? use->view->placed : 0;
+        if (use->mode != STARPU_R)
+            use->view->placed = 0;
         take_over(use->view, batch, use->mode != STARPU_R);
     }
     task->next = NULL;

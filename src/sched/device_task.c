@@ -198,7 +198,7 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task, v
     for (unsigned i = 0; i < task->count; i++) {
         const struct tutti_interface *interface = buffers[task->use[i].slot];
         mem[i] = interface->storage.argument;
-        tutti_history_use(task->use[i].view->history, device);
+        tutti_history_use(task->use[i].view->history, device, task->use[i].placed);
         if (!mem[i])
             task->result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
     }

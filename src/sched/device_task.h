@@ -20,7 +20,8 @@ struct tutti_device_task {
     struct tutti_device_use {
         struct tutti_view *view;
         enum starpu_data_access_mode mode;
-        unsigned slot; /* among the views of its batch */
+        unsigned slot;   /* among the views of its batch */
+        unsigned placed; /* the view's, as the task finds it */
     } * use;
     double time; /* µs on the device that was measured to be best at it; 0: not measured */
     bool prints; /* keeps its order among all that print */

@@ -2,6 +2,7 @@
 /* What StarPU asks of a scheduling policy, around the decisions of policy_choose.h. */
 #include "sched/policy.h"
 
+#include "log.h"
 #include "sched/batch.h"
 #include "sched/link.h"
 #include "sched/policy_choose.h"
@@ -25,6 +26,7 @@ struct line {
     double last_end;               /* of the last one, as planned when it was given */
     double drift;                  /* by how much the device is later than planned */
     double head_end;               /* when what it executes now should end; 0: nothing */
+    bool head_known;               /* its time was measured */
     unsigned seen;                 /* `changes` and the time when it looked at other lines last: */
     cl_ulong looked;               /* for its worker alone */
 };
@@ -100,8 +102,9 @@ static double ready_time(const struct line *line, double now) {
     if (line->unfinished == 0)
         return now;
     double end = line->last_end + line->drift, least = now + line->waiting;
-    if (line->head_end > 0 && now > line->head_end) /* what is late may be late as long again */
-        end += 2 * (now - line->head_end);
+    if (line->head_end > 0 &&
+        now > line->head_end) /* a wrong guess may be wrong by as much again */
+        end += (now - line->head_end) * (line->head_known ? 1 : 2);
     return end > least ? end : least;
 }
 
@@ -153,7 +156,7 @@ static void estimate_again(void) {
 
 /* Puts the task, planned for now, at the end of the device's line. With the lock held. */
 static void append(struct starpu_task *task, const struct tutti_plan_task *estimate,
-                   const struct tutti_plan *plan) {
+                   const struct tutti_plan *plan, double now) {
     struct line *line = &policy.line[plan->device];
     struct tutti_real_device *device = tutti_devices()->device[plan->device];
     const struct tutti_batch *batch = batch_of(task);
@@ -167,6 +170,9 @@ static void append(struct starpu_task *task, const struct tutti_plan_task *estim
     task->predicted_start = plan->start - line->drift;
     line->last_end = plan->end - line->drift;
     line->waiting += task->predicted;
+    tutti_log(DEBUG, "%s: a task is expected to begin in %.0f us and to take %.0f%s%s",
+              device->name, plan->start - now, task->predicted,
+              plan->moves ? ", data is brought" : "", plan->probes ? ", to be measured there" : "");
     starpu_task_list_push_back(&line->tasks, task);
     atomic_fetch_add_explicit(&line->count, 1, memory_order_release);
     atomic_fetch_add_explicit(&policy.tasks, 1, memory_order_release);
@@ -216,7 +222,7 @@ static int push(struct starpu_task *starpu_task) {
         prefetch(starpu_task, &plan);
         pthread_mutex_lock(&policy.lock);
     }
-    append(starpu_task, &task, &plan);
+    append(starpu_task, &task, &plan, now);
     starpu_push_task_end(starpu_task);
     atomic_fetch_add_explicit(&policy.changes, 1, memory_order_relaxed);
     pthread_mutex_unlock(&policy.lock);
@@ -274,7 +280,7 @@ static void take_from_others(unsigned thief) {
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, list->device[owner], false);
         tutti_policy_book(policy.device, list->count, &task, &plan, now);
-        append(last, &task, &plan);
+        append(last, &task, &plan, now);
         return;
     }
 }
@@ -314,31 +320,31 @@ static struct starpu_task *pop(unsigned context) {
     return task;
 }
 
-static struct line *own_line(void) {
-    const struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
-    return device ? &policy.line[device->index] : NULL;
-}
-
 /* The data is there and the task begins; in a worker's thread. */
 static void begins(struct starpu_task *task, unsigned context) {
     (void)context;
-    struct line *line = own_line();
+    const struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     double now = now_in_us();
-    if (!line)
+    if (!device)
         return;
+    struct line *line = &policy.line[device->index];
+    enum tutti_certainty certainty;
+    tutti_model_estimate(batch_of(task)->first->model, device, &certainty);
     pthread_mutex_lock(&policy.lock);
     line->drift = now - task->predicted_start;
     line->head_end = now + task->predicted;
+    line->head_known = certainty == TUTTI_MEASURED;
     pthread_mutex_unlock(&policy.lock);
 }
 
 static void ends(struct starpu_task *task, unsigned context) {
     (void)task;
     (void)context;
-    struct line *line = own_line();
+    const struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     double now = now_in_us();
-    if (!line)
+    if (!device)
         return;
+    struct line *line = &policy.line[device->index];
     pthread_mutex_lock(&policy.lock);
     line->unfinished--;
     if (line->head_end > 0)

@@ -8,8 +8,12 @@
  */
 #define TIE 5.0
 #define TIE_SHARE 0.03
-/* What is moved also keeps others from the link. */
-#define SHARE_OF_MOVES 0.25
+/*
+ * What is moved also keeps others from the link. To leave a device for another one must win more:
+ * what comes after the task wants the data too, and where it was other tasks may.
+ */
+#define PRICE_FROM_HOME 0.25
+#define PRICE_FROM_DEVICE 1.0
 
 /*
  * By how much a device is expected to be slower than its model says, unless it is the fastest one
@@ -19,7 +23,9 @@
 static const double caution[] = {[TUTTI_MEASURED] = 1.1, [TUTTI_RELATED] = 2, [TUTTI_GUESSED] = 4};
 
 struct outlook {
-    double start, moved, evicted;
+    double start, evicted;
+    double moved; /* time of links */
+    double price; /* of that, beside the time until the start */
 };
 
 static bool is_one_of(unsigned device, unsigned places) { return places & 1u << device; }
@@ -50,23 +56,25 @@ struct free_links {
  * that both links are at work at once. */
 static double bring(const struct tutti_plan_device *devices, unsigned count, unsigned device,
                     const struct tutti_plan_data *data, double now, struct free_links *links,
-                    double *moved) {
+                    struct outlook *outlook) {
     const struct tutti_plan_device *to = &devices[device];
     bool home = at_home(devices, count, data->valid);
     if (!data->reads || is_one_of(device, data->valid) || (to->at_home && home) || !data->valid)
         return now;
     if (is_one_of(device, data->coming))
         return to->up.free > now ? to->up.free : now;
-    double there = now;
+    double there = now, moved = 0;
     if (!home) {
         unsigned source = (unsigned)__builtin_ctz(data->valid);
-        there = transfer(&devices[source].down, &links->down[source], now, data->bytes, moved);
+        there = transfer(&devices[source].down, &links->down[source], now, data->bytes, &moved);
     }
     if (!to->at_home) {
-        double up = transfer(&to->up, &links->up[device], now, data->bytes, moved);
+        double up = transfer(&to->up, &links->up[device], now, data->bytes, &moved);
         double last = home ? now : there + to->up.latency;
         there = links->up[device] = up > last ? up : last;
     }
+    outlook->moved += moved;
+    outlook->price += moved * (home ? PRICE_FROM_HOME : PRICE_FROM_DEVICE);
     return there;
 }
 
@@ -96,10 +104,10 @@ static struct outlook look(const struct tutti_plan_device *devices, unsigned cou
                            const struct tutti_plan_task *task, double now,
                            struct free_links *links) {
     double ready = devices[device].ready;
-    struct outlook outlook = {ready > now ? ready : now, 0, 0};
+    struct outlook outlook = {.start = ready > now ? ready : now};
     take_links(links, devices, count);
     for (unsigned i = 0; i < task->count; i++) {
-        double there = bring(devices, count, device, &task->data[i], now, links, &outlook.moved);
+        double there = bring(devices, count, device, &task->data[i], now, links, &outlook);
         if (there > outlook.start)
             outlook.start = there;
     }
@@ -120,7 +128,7 @@ static unsigned fastest(unsigned count, const struct tutti_plan_task *task) {
 static double weigh(const struct tutti_plan_task *task, unsigned device, bool leads,
                     const struct outlook *outlook, double now) {
     double length = task->length[device] * (leads ? 1 : caution[task->certainty[device]]);
-    return outlook->start - now + outlook->evicted + SHARE_OF_MOVES * outlook->moved + length;
+    return outlook->start - now + outlook->evicted + outlook->price + length;
 }
 
 struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, unsigned count,

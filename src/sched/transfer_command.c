@@ -2,9 +2,9 @@
 /* Read, write, copy and fill. */
 #include "memory/access.h"
 #include "memory/coherence.h"
-#include "memory/transfer_path.h"
 #include "memory/version.h"
 #include "sched/copy_task.h"
+#include "sched/straight.h"
 #include "sched/transfer.h"
 
 #include <string.h>
@@ -12,17 +12,6 @@
 static bool covers(const struct tutti_region *region, cl_mem buffer) {
     return tutti_region_is_linear(region) && region->size[0] == buffer->size &&
            !tutti_mem_is_image(buffer);
-}
-
-/*
- * The device on which an overwrite goes on best; NULL: home memory. That is also where sub-buffers
- * are brought up to date from.
- */
-static const struct tutti_real_device *straight_to(const struct tutti_view *view, cl_mem mem) {
-    unsigned users = tutti_history_overwrite(&mem->history);
-    if (view->root == view && view->sibling)
-        return NULL;
-    return tutti_transfer_path_straight(users, mem->devices, view->size);
 }
 
 /* Before a write of mem[i]'s part that `transfer` names: what it makes of the views. */
@@ -38,7 +27,10 @@ static bool prepare_write(struct tutti_transfer *transfer, int i) {
         return false;
     whole = tutti_view_is_whole(view, &transfer->place[i], region);
     view->defined = true;
-    const struct tutti_real_device *device = whole && i == 0 ? straight_to(view, mem) : NULL;
+    const struct tutti_real_device *device =
+        whole && i == 0 ? tutti_straight_device(view, mem) : NULL;
+    if (whole)
+        view->placed = device ? 1u << device->index : 0;
     if (device)
         tutti_acquisition_add_on(&transfer->acquisition, view, device);
     else
