@@ -12,10 +12,15 @@
 #include <starpu_scheduler.h>
 #include <stdlib.h>
 
-#define MOST_DATA 64 /* of one task that are looked at */
+#define SHARE_OF_ESTIMATES 0.05 /* of the time */
+#define MOST_DATA 64            /* of one task that are looked at */
 /* An idle device looks at so many tasks of another's queue, the last ones. */
 #define MOST_LOOKED_AT 4
-#define LOOK_AGAIN 200000u /* ns, when nothing but the time has changed */
+/* ns between two looks: when something has changed, and when nothing but the time has. */
+#define LOOK_SOON 20000u
+#define LOOK_AGAIN 200000u
+/* µs that the other device must be late by: to take a task over costs some. */
+#define WORTH_TAKING 20.0
 
 /* One for each real device. Times as in policy_choose.h. */
 struct line {
@@ -37,6 +42,7 @@ static struct {
     struct line line[TUTTI_MAX_DEVICES];
     struct tutti_plan_device device[TUTTI_MAX_DEVICES];
     unsigned generation; /* of the models that `waiting` was computed from */
+    double next_estimate;
     atomic_uint changes; /* counts what may give an idle device something to take */
     atomic_uint tasks;   /* in all lines */
 } policy = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -133,10 +139,13 @@ static struct tutti_batch *batch_of(struct starpu_task *task) {
     return tutti_device_task_batch(task);
 }
 
-/* After a first measurement: what waits may take much longer, or shorter. With the lock held. */
-static void estimate_again(void) {
+/*
+ * After a first measurement: what waits may take much longer, or shorter. Not each time where each
+ * command is the first of its kind. With the lock held.
+ */
+static void estimate_again(double now) {
     unsigned generation = tutti_model_generation();
-    if (generation == policy.generation)
+    if (generation == policy.generation || now < policy.next_estimate)
         return;
     policy.generation = generation;
     const struct tutti_device_list *list = tutti_devices();
@@ -152,6 +161,8 @@ static void estimate_again(void) {
         }
         line->last_end += line->waiting - before;
     }
+    double end = now_in_us();
+    policy.next_estimate = end + (end - now) / SHARE_OF_ESTIMATES;
 }
 
 /* Puts the task, planned for now, at the end of the device's line. With the lock held. */
@@ -213,7 +224,7 @@ static int push(struct starpu_task *starpu_task) {
     pthread_mutex_lock(&policy.lock);
     double now = now_in_us();
     unsigned count = tutti_devices()->count;
-    estimate_again();
+    estimate_again(now);
     look_at_devices(now);
     struct tutti_plan plan = tutti_policy_choose(policy.device, count, &task, now);
     tutti_policy_book(policy.device, count, &task, &plan, now);
@@ -236,7 +247,7 @@ static int push(struct starpu_task *starpu_task) {
  */
 static struct line *latest(unsigned thief, double now) {
     struct line *latest = NULL;
-    double end = now;
+    double end = now + WORTH_TAKING;
     for (unsigned d = 0; d < tutti_devices()->count; d++) {
         struct line *line = &policy.line[d];
         if (d == thief || starpu_task_list_empty(&line->tasks))
@@ -253,7 +264,7 @@ static struct line *latest(unsigned thief, double now) {
 /* Takes a task for a device that has none to its line. With the lock held. */
 static void take_from_others(unsigned thief) {
     double now = now_in_us();
-    estimate_again();
+    estimate_again(now);
     struct line *line = latest(thief, now);
     if (!line)
         return;
@@ -289,7 +300,7 @@ static void take_from_others(unsigned thief) {
 static bool worth_looking(struct line *line) {
     unsigned changes = atomic_load_explicit(&policy.changes, memory_order_relaxed);
     cl_ulong now = tutti_runtime_now();
-    if (changes == line->seen && now - line->looked < LOOK_AGAIN)
+    if (now - line->looked < (changes == line->seen ? LOOK_AGAIN : LOOK_SOON))
         return false;
     line->seen = changes;
     line->looked = now;

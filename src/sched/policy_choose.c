@@ -124,6 +124,15 @@ static unsigned fastest(unsigned count, const struct tutti_plan_task *task) {
     return best;
 }
 
+/* Was the kernel measured nowhere? Then the guesses compare devices, and not kernels with
+ * transfers. */
+static bool is_cold(unsigned count, const struct tutti_plan_task *task) {
+    for (unsigned d = 0; d < count; d++)
+        if (is_one_of(d, task->able) && task->certainty[d] != TUTTI_GUESSED)
+            return false;
+    return true;
+}
+
 /* How bad the device is for the task, in µs from now. */
 static double weigh(const struct tutti_plan_task *task, unsigned device, bool leads,
                     const struct outlook *outlook, double now) {
@@ -137,11 +146,13 @@ struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, u
     struct outlook outlook[TUTTI_PLAN_DEVICES];
     double cost[TUTTI_PLAN_DEVICES];
     unsigned lead = fastest(count, task), candidates = 1u << lead, best = lead;
+    bool cold = is_cold(count, task);
     outlook[lead] = look(devices, count, lead, task, now, &links);
     cost[lead] = weigh(task, lead, true, &outlook[lead], now);
     for (unsigned d = 0; d < count; d++) {
         bool leads = task->length[d] <= task->length[lead];
-        if (d == lead || !is_one_of(d, task->able) || (is_one_of(d, task->tried) && !leads))
+        if (d == lead || !is_one_of(d, task->able) ||
+            (!leads && (cold || is_one_of(d, task->tried))))
             continue;
         outlook[d] = look(devices, count, d, task, now, &links);
         cost[d] = weigh(task, d, leads, &outlook[d], now);

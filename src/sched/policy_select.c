@@ -17,13 +17,12 @@ static bool starpu_has_policy(const char *name) {
 
 void tutti_policy_select(struct starpu_conf *conf) {
     const char *name = tutti_env_string(TUTTI_SCHED);
-    if (!name || !*name)
-        name = "dmda";
-    if (strcmp(name, tutti_policy.policy_name) != 0 && starpu_has_policy(name)) {
+    bool ours = !name || !*name || strcmp(name, tutti_policy.policy_name) == 0;
+    if (!ours && starpu_has_policy(name)) {
         conf->sched_policy_name = name;
         return;
     }
-    if (strcmp(name, tutti_policy.policy_name) != 0)
+    if (!ours)
         tutti_log(WARNING, "TUTTI_SCHED=%s is no policy of StarPU's", name);
     conf->sched_policy_name = NULL;
     conf->sched_policy = &tutti_policy;
