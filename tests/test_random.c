@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Random programs whose result OpenCL defines, compared with a serial interpreter of them; see
- * random/program.h. Without arguments, some of them on one, two and four devices. Else:
+ * random/program.h. Without arguments, some of them on one to four devices. Else:
  *
  *   test_random --seed N [--count N] [--repeat N] [--devices N] [--keep LIST] [--print]
  *
@@ -17,7 +17,7 @@
 #include <getopt.h>
 
 static void run_programs(int devices, uint32_t offset) {
-    size_t wanted = test_size("TUTTI_TEST_RANDOM", 300) / 3;
+    size_t wanted = test_size("TUTTI_TEST_RANDOM", 300) / 4;
     struct trial trial = {.seed = (uint32_t)test_size("TUTTI_TEST_SEED", 1) + offset,
                           .count = wanted,
                           .repeat = 1,
@@ -39,7 +39,10 @@ END_TEST
 START_TEST(programs_on_two_devices) { run_programs(2, 100000); }
 END_TEST
 
-START_TEST(programs_on_four_devices) { run_programs(4, 200000); }
+START_TEST(programs_on_three_devices) { run_programs(3, 200000); }
+END_TEST
+
+START_TEST(programs_on_four_devices) { run_programs(4, 300000); }
 END_TEST
 
 static void read_list(char *text, bool *keep) {
@@ -98,7 +101,7 @@ static int run_options(int argc, char **argv) {
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {programs_on_one_device, programs_on_two_devices,
-                                  programs_on_four_devices};
+                                  programs_on_three_devices, programs_on_four_devices};
     if (argc > 1 && strncmp(argv[1], "--", 2) == 0)
         return run_options(argc, argv);
     return test_main_bare(argc, argv, tests, COUNT(tests));
