@@ -299,10 +299,61 @@ START_TEST(what_is_only_read_moves_once) {
 }
 END_TEST
 
+/*
+ * The program sees a part of its memory through a map, newer than what the whole buffer has of it:
+ * when that leaves its device, it must not take the place of the part.
+ */
+START_TEST(a_mapped_part_stays) {
+    enum { OTHERS = 4, PART = 1024, PART_BYTES = PART * sizeof(cl_int) };
+    static cl_int memory[LARGE_INTS];
+    cl_mem buffer = make_buffer(CL_MEM_USE_HOST_PTR, LARGE, memory), part, other[OTHERS];
+    const cl_buffer_region region = {0, PART_BYTES};
+    cl_int one = 1, seven = 7;
+    cl_kernel kernel, add;
+    const cl_int *pointer;
+    cl_int seen[2];
+
+    program = make_program(common_source);
+    kernel = make_kernel(program, "set");
+    add = make_kernel(program, "add");
+    set(add, 0, buffer);
+    ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+    launch(add, LARGE_INTS);
+    part = ck_made(clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+    set(kernel, 0, part);
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(seven), &seven));
+    launch(kernel, PART);
+    pointer = ck_made(clEnqueueMapBuffer(queue, part, CL_TRUE, CL_MAP_READ, 0, PART_BYTES, 0, NULL,
+                                         NULL, &error));
+    ck_all(pointer, PART, 7);
+    for (int i = 0; i < OTHERS; i++) {
+        other[i] = make_buffer(0, LARGE, NULL);
+        set(kernel, 0, other[i]);
+        launch(kernel, LARGE_INTS);
+    }
+    ck_ok(clFinish(queue));
+    ck_assert_uint_gt(traffic_of(buffer).evictions, 0);
+    ck_all(pointer, PART, 7);
+    ck_ok(clEnqueueUnmapMemObject(queue, part, (void *)pointer, 0, NULL, NULL));
+    launch(add, LARGE_INTS);
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, PART_BYTES - 4, 8, seen, 0, NULL, NULL));
+    ck_assert_int_eq(seen[0], 8);
+    ck_assert_int_eq(seen[1], 2);
+    for (int i = 0; i < OTHERS; i++)
+        ck_ok(clReleaseMemObject(other[i]));
+    ck_ok(clReleaseMemObject(part));
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         a_product_in_tiles,           large_buffers_take_turns,       what_fits_nowhere_fails,
         a_device_that_refuses_memory, released_memory_is_there_again, what_is_only_read_moves_once,
+        a_mapped_part_stays,
     };
 
     setenv("TUTTI_DEVICE_MEMORY", "1M", 1);

@@ -26,7 +26,7 @@ static cl_int copy_around_maps(const struct update *update) {
     size_t first = update->to.origin[0], last = first + update->region.size[0];
     cl_int result = CL_SUCCESS;
     for (size_t begin, end = first; end < last && result == CL_SUCCESS;) {
-        end = tutti_view_next_unmapped(update->target, 0, 0, end, last, &begin);
+        end = tutti_view_next_unmapped(update->target, true, 0, 0, end, last, &begin);
         struct tutti_place from = update->from, to = update->to;
         struct tutti_region region = tutti_region_linear(end - begin);
         from.origin[0] += begin - first;

@@ -91,7 +91,7 @@ static void fetch_around_maps(const struct tutti_real_device *device,
             size_t here = z * at_home.slice_pitch + y * at_home.row_pitch;
             size_t begin = 0, end = 0, width = region.size[0];
             while (end < width) {
-                end = tutti_view_next_unmapped(view, y, z, end, width, &begin);
+                end = tutti_view_next_unmapped(view, false, y, z, end, width, &begin);
                 if (end > begin && source)
                     memcpy(home + here + begin, source + there + begin, end - begin);
                 else if (end > begin)

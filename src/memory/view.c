@@ -171,13 +171,11 @@ void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
     }
 }
 
-bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *place,
-                           const struct tutti_region *region) {
+bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_mapped *box) {
     struct tutti_mapped *mapped = malloc(sizeof(*mapped));
     if (!mapped)
         return false;
-    mapped->place = *place;
-    mapped->region = *region;
+    *mapped = *box;
     pthread_mutex_lock(&view->lock);
     mapped->next = view->mapped;
     view->mapped = mapped;
@@ -187,27 +185,25 @@ bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *pl
 }
 
 /* The link to that box in the list, or to its end. With the view's lock held. */
-static struct tutti_mapped **find_mapped(struct tutti_view *view, const struct tutti_place *place,
-                                         const struct tutti_region *region) {
+static struct tutti_mapped **find_mapped(struct tutti_view *view, const struct tutti_mapped *box) {
     struct tutti_mapped **link = &view->mapped;
-    while (*link && (memcmp((*link)->place.origin, place->origin, sizeof(place->origin)) != 0 ||
-                     memcmp(&(*link)->region, region, sizeof(*region)) != 0))
+    while (*link && ((*link)->written != box->written ||
+                     memcmp((*link)->place.origin, box->place.origin, sizeof(box->place.origin)) ||
+                     memcmp(&(*link)->region, &box->region, sizeof(box->region))))
         link = &(*link)->next;
     return link;
 }
 
-bool tutti_view_is_mapped(struct tutti_view *view, const struct tutti_place *place,
-                          const struct tutti_region *region) {
+bool tutti_view_is_mapped(struct tutti_view *view, const struct tutti_mapped *box) {
     pthread_mutex_lock(&view->lock);
-    bool found = *find_mapped(view, place, region) != NULL;
+    bool found = *find_mapped(view, box) != NULL;
     pthread_mutex_unlock(&view->lock);
     return found;
 }
 
-void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,
-                              const struct tutti_region *region) {
+void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_mapped *box) {
     pthread_mutex_lock(&view->lock);
-    struct tutti_mapped **link = find_mapped(view, place, region);
+    struct tutti_mapped **link = find_mapped(view, box);
     struct tutti_mapped *mapped = *link;
     if (mapped)
         *link = mapped->next;
@@ -224,12 +220,12 @@ static bool mapped_in_row(const struct tutti_mapped *mapped, size_t y, size_t z,
     return y - origin[1] < size[1] && z - origin[2] < size[2];
 }
 
-size_t tutti_view_next_unmapped(const struct tutti_view *view, size_t y, size_t z, size_t at,
-                                size_t width, size_t *begin) {
+size_t tutti_view_next_unmapped(const struct tutti_view *view, bool written, size_t y, size_t z,
+                                size_t at, size_t width, size_t *begin) {
     size_t from, to, end = width;
     const struct tutti_mapped *m = view->mapped;
     while (m) { /* past all that covers `at` */
-        if (mapped_in_row(m, y, z, &from, &to) && from <= at && at < to) {
+        if (m->written >= written && mapped_in_row(m, y, z, &from, &to) && from <= at && at < to) {
             at = to;
             m = view->mapped;
         } else {
@@ -237,7 +233,7 @@ size_t tutti_view_next_unmapped(const struct tutti_view *view, size_t y, size_t 
         }
     }
     for (m = view->mapped; m; m = m->next)
-        if (mapped_in_row(m, y, z, &from, &to) && from > at && from < end)
+        if (m->written >= written && mapped_in_row(m, y, z, &from, &to) && from > at && from < end)
             end = from;
     *begin = at;
     return end;

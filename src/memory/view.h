@@ -20,11 +20,12 @@ struct tutti_stale {
     struct tutti_view *source;
 };
 
-/* A box of a view's home memory that the program has mapped for writing. */
+/* A box of a view's home memory that the program has mapped. */
 struct tutti_mapped {
     struct tutti_mapped *next;
     struct tutti_place place; /* in the view */
     struct tutti_region region;
+    bool written; /* by the program */
 };
 
 /* What the scheduler remembers of the last user of views; the last reference frees the memory. */
@@ -170,23 +171,20 @@ void tutti_view_lock_home(struct tutti_view *view);
 void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies);
 
 /*
- * Boxes that fetches to home memory leave alone, as the program writes there. Waits for one that is
- * under way.
+ * Boxes that fetches to home memory leave alone, as the program writes there, or sees what another
+ * view of the buffer has written since. Waits for a fetch that is under way.
  */
-bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_place *place,
-                           const struct tutti_region *region);
-bool tutti_view_is_mapped(struct tutti_view *view, const struct tutti_place *place,
-                          const struct tutti_region *region);
-void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_place *place,
-                              const struct tutti_region *region);
+bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_mapped *box);
+bool tutti_view_is_mapped(struct tutti_view *view, const struct tutti_mapped *box);
+void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_mapped *box);
 
 /*
- * The next bytes of row y of slice z, from `at` on, that are not mapped for writing: from *begin to
- * the end that is returned; both are `width` when there are none. With the view's lock held, or
- * while no map or unmap can be executed.
+ * The next bytes of row y of slice z, from `at` on, that are not mapped, or with `written` not
+ * mapped for writing: from *begin to the end that is returned; both are `width` when there are
+ * none. With the view's lock held, or while no map or unmap can be executed.
  */
-size_t tutti_view_next_unmapped(const struct tutti_view *view, size_t y, size_t z, size_t at,
-                                size_t width, size_t *begin);
+size_t tutti_view_next_unmapped(const struct tutti_view *view, bool written, size_t y, size_t z,
+                                size_t at, size_t width, size_t *begin);
 
 /* StarPU's data interface for views (interface.c). */
 extern struct starpu_data_interface_ops tutti_interface_ops;

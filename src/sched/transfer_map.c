@@ -12,14 +12,16 @@ static bool map_writes(cl_map_flags flags) {
 /* Home memory of a sub-buffer over the program's memory is not what is mapped. */
 static bool mapped_elsewhere(cl_mem mem) { return mem->host_ptr && mem->parent; }
 
-/* What fetches to home memory must spare: the buffer's home memory, if that is what is mapped. */
+/* The home memory that the program sees, and which box of it. */
 static struct tutti_view *mapped_view(const struct tutti_transfer *transfer,
-                                      struct tutti_place *place) {
+                                      struct tutti_mapped *box) {
     struct tutti_view *view = transfer->view[0];
-    *place = transfer->place[0];
+    box->place = transfer->place[0];
+    box->region = transfer->region;
+    box->written = map_writes(transfer->map.flags);
     if (!mapped_elsewhere(transfer->mem[0]))
         return view;
-    place->origin[0] += view->origin;
+    box->place.origin[0] += view->origin;
     return view->root;
 }
 
@@ -90,12 +92,12 @@ static cl_int execute_map(struct tutti_transfer *transfer) {
                                   &transfer->place[1], &transfer->region);
     else
         error = tutti_access_pull(transfer->view[0], &transfer->place[0], &transfer->region);
-    if (error == CL_SUCCESS && map_writes(transfer->map.flags)) {
-        struct tutti_place place;
-        struct tutti_view *view = mapped_view(transfer, &place);
-        if (!tutti_view_add_mapped(view, &place, &transfer->region))
-            error = CL_OUT_OF_HOST_MEMORY;
-    }
+    struct tutti_mapped box;
+    struct tutti_view *view = mapped_view(transfer, &box);
+    /* What the program only reads is no other than what a fetch brings, if it is one view's. */
+    if (error == CL_SUCCESS && (box.written || mapped_elsewhere(mem)) &&
+        !tutti_view_add_mapped(view, &box))
+        error = CL_OUT_OF_HOST_MEMORY;
     return error;
 }
 
@@ -137,17 +139,17 @@ static bool prepare_unmap(struct tutti_transfer *transfer) {
 
 static cl_int execute_unmap(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
-    struct tutti_place place;
-    struct tutti_view *view = mapped_view(transfer, &place);
-    /* A map that failed brought nothing there to be given back. */
-    if (!map_writes(transfer->map.flags) || !tutti_view_is_mapped(view, &place, &transfer->region))
+    struct tutti_mapped box;
+    struct tutti_view *view = mapped_view(transfer, &box);
+    if (!tutti_view_is_mapped(view, &box)) /* a map that failed brought nothing to be given back */
         return CL_SUCCESS;
-    cl_int error =
-        mapped_elsewhere(mem)
-            ? tutti_access_write(transfer->view[0], &transfer->place[0], transfer->map.pointer,
-                                 &transfer->place[1], &transfer->region)
-            : tutti_access_push(transfer->view[0], &transfer->place[0], &transfer->region);
-    tutti_view_remove_mapped(view, &place, &transfer->region);
+    cl_int error = CL_SUCCESS;
+    if (box.written && mapped_elsewhere(mem))
+        error = tutti_access_write(transfer->view[0], &transfer->place[0], transfer->map.pointer,
+                                   &transfer->place[1], &transfer->region);
+    else if (box.written)
+        error = tutti_access_push(transfer->view[0], &transfer->place[0], &transfer->region);
+    tutti_view_remove_mapped(view, &box);
     return error;
 }
 
