@@ -5,6 +5,7 @@
  */
 #include "support.h"
 
+#include <locale.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,6 +107,27 @@ START_TEST(what_was_learnt_is_read_again) {
 }
 END_TEST
 
+/* Programs of several languages share the file. */
+START_TEST(a_decimal_comma) {
+    char command[256], setting[128];
+
+    begin();
+    snprintf(command, sizeof(command),
+             "localedef -i de_DE -f UTF-8 '%s/de_DE.UTF-8' >/dev/null 2>&1", directory);
+    bool absent = system(command) != 0;
+    snprintf(setting, sizeof(setting), "LOCPATH=%s LC_ALL=de_DE.UTF-8", directory);
+    if (!absent) {
+        run(setting, 64, NULL);
+        ck_assert(run("TUTTI_LOG=info", 128, "1 models in"));
+        snprintf(setting, sizeof(setting), "LOCPATH=%s LC_ALL=de_DE.UTF-8 TUTTI_LOG=info",
+                 directory);
+        ck_assert(run(setting, 64, "2 models in"));
+    }
+    end();
+    skip_if(absent, "no locale with a decimal comma can be made");
+}
+END_TEST
+
 START_TEST(none_is_kept) {
     begin();
     run("TUTTI_MODELS=none", 64, NULL);
@@ -178,12 +200,15 @@ END_TEST
 int main(int argc, char **argv) {
     const TTest *const child[] = {probe};
     const TTest *const tests[] = {what_was_learnt_is_read_again,
+                                  a_decimal_comma,
                                   none_is_kept,
                                   a_place_is_made,
                                   damaged_files_are_ignored,
                                   nothing_is_said_where_nothing_can_be_kept,
                                   processes_at_once_lose_nothing};
-    if (argc > 1 && strcmp(argv[1], "--probe") == 0)
+    if (argc > 1 && strcmp(argv[1], "--probe") == 0) {
+        setlocale(LC_ALL, "");
         return test_main(1, argv, child, COUNT(child));
+    }
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }
