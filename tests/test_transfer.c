@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
+#include <sys/mman.h>
+
 #define SIZE 4096
 
 static unsigned char in[SIZE], out[SIZE], expected[SIZE];
@@ -513,6 +515,44 @@ START_TEST(blocking_write_may_reuse_host_memory) {
 }
 END_TEST
 
+/* Other pages at that address, or none; nobody else gets it meanwhile. */
+static unsigned char *pages_at(void *place, size_t size, int protection) {
+    return mmap(place, size, protection, MAP_PRIVATE | MAP_ANONYMOUS | (place ? MAP_FIXED : 0), -1,
+                0);
+}
+
+/* Memory is unmapped right after a call, and other memory is then at its address. */
+START_TEST(addresses_come_again) {
+    static const size_t sizes[] = {4096, 128 << 10, (4 << 20) + 4096};
+    size_t most = sizes[COUNT(sizes) - 1];
+    unsigned char *place = pages_at(NULL, most, PROT_NONE);
+
+    ck_assert_ptr_ne(place, MAP_FAILED);
+    for (size_t s = 0; s < COUNT(sizes); s++) {
+        size_t size = sizes[s];
+        cl_mem buffer = make_buffer(0, size, NULL), own;
+        for (int round = 1; round <= 8; round++) {
+            unsigned char *pages = pages_at(place, size, PROT_READ | PROT_WRITE);
+            ck_assert_ptr_eq(pages, place);
+            memset(pages, round, size);
+            ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, size, pages, 0, NULL, NULL));
+            ck_assert_ptr_eq(pages_at(place, size, PROT_READ | PROT_WRITE), place);
+            ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, size, pages, 0, NULL, NULL));
+            ck_assert(pages[0] == round && memcmp(pages, pages + 1, size - 1) == 0);
+            /* Memory of a buffer's own is the program's again after the release. */
+            own = make_buffer(CL_MEM_USE_HOST_PTR, size, pages);
+            ck_ok(clEnqueueCopyBuffer(queue, own, buffer, 0, 0, size, 0, NULL, NULL));
+            ck_ok(clEnqueueCopyBuffer(queue, buffer, own, 0, 0, size, 0, NULL, NULL));
+            ck_ok(clFinish(queue));
+            ck_ok(clReleaseMemObject(own));
+            ck_assert_ptr_eq(pages_at(place, size, PROT_NONE), place);
+        }
+        ck_ok(clReleaseMemObject(buffer));
+    }
+    ck_assert_int_eq(munmap(place, most), 0);
+}
+END_TEST
+
 /* More than any driver, or Tutti, moves at once; odd sizes and places. */
 START_TEST(many_mebibytes) {
     enum { MANY = (9 << 20) + 13, FIRST = 4099, PART = (5 << 20) + 7 };
@@ -570,6 +610,7 @@ int main(int argc, char **argv) {
         rect_wrong,
         events_of_the_right_kind,
         blocking_write_may_reuse_host_memory,
+        addresses_come_again,
         many_mebibytes,
     };
 

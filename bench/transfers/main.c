@@ -259,6 +259,8 @@ int main(int argc, char **argv) {
     cl_platform_id platforms[MOST];
     read_options(&options, argc, argv);
     unsigned count = choose(&options, platforms);
+    if (!count)
+        return fprintf(stderr, "no such platform\n") > 0;
     if (!options.between) {
         printf("%-34s", "");
         for (unsigned p = 0; p < count; p++) {

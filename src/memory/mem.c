@@ -2,6 +2,7 @@
 #include "memory/mem.h"
 
 #include "memory/coherence.h"
+#include "memory/staging.h"
 #include "memory/version.h"
 
 #include <stdlib.h>
@@ -92,7 +93,7 @@ static bool copy_in(cl_mem mem, const void *host_ptr, const struct tutti_place *
         return false;
     struct tutti_place to = tutti_view_at_home(mem->view, &start);
     struct tutti_region whole = tutti_view_whole(mem->view);
-    tutti_region_copy(home, &to, host_ptr, from, &whole);
+    tutti_staging_copy(home, &to, host_ptr, from, &whole);
     mem->view->defined = true;
     return true;
 }
