@@ -43,6 +43,7 @@ libtutti_la_SOURCES += \
 	src/memory/room.c src/memory/room.h \
 	src/memory/staging.c src/memory/staging.h \
 	src/memory/storage.c src/memory/storage.h \
+	src/memory/stream.c src/memory/stream.h \
 	src/memory/svm.c src/memory/svm.h \
 	src/memory/transfer_path.c src/memory/transfer_path.h \
 	src/memory/version.c src/memory/version.h \

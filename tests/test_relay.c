@@ -254,10 +254,30 @@ START_TEST(memory_of_the_program) {
 }
 END_TEST
 
+/* A part of one buffer goes into another one, wherever the two are. */
+START_TEST(parts_go_across) {
+    enum { FIRST = 1021, PART = 5 << 18 };
+    open_all();
+    cl_mem from = make_ramp(), to = make_ramp();
+
+    for (int i = 1; i <= STEPS / 2; i++) {
+        add_to(from, 1, INTS);
+        add_to(to, 1, INTS);
+        ck_ok(clEnqueueCopyBuffer(queue, from, to, FIRST * 4, FIRST * 4, PART * 4, 0, NULL, NULL));
+        ck_ok(clEnqueueCopyBuffer(queue, to, from, 0, 0, FIRST * 4, 0, NULL, NULL));
+    }
+    ck_ramp(from, STEPS / 2);
+    ck_ramp(to, STEPS / 2);
+    ck_ok(clReleaseMemObject(from));
+    ck_ok(clReleaseMemObject(to));
+    close_all();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         a_buffer_wanders, one_source_for_many,   the_host_between_devices,
-        a_map_stays,      memory_of_the_program,
+        a_map_stays,      memory_of_the_program, parts_go_across,
     };
 
     char setting[64];

@@ -3,11 +3,16 @@
 
 #include "memory/color.h"
 #include "memory/device_copy.h"
+#include "memory/pinned.h"
 #include "memory/relay.h"
 #include "memory/staging.h"
+#include "memory/stream.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Less goes as fast through any memory. */
+#define LEAST_PINNED ((size_t)64 << 10)
 
 /* What a part of a view is read from: home memory if it is valid, else a device. */
 static cl_int read_copies(struct tutti_view *view, const struct tutti_copies *copies,
@@ -108,9 +113,44 @@ static const struct tutti_copy *copy_on(const struct tutti_copies *copies,
     return NULL;
 }
 
-/* A packed region of host memory. */
-static struct tutti_place packed(const struct tutti_region *region) {
-    return (struct tutti_place){{0, 0, 0}, region->size[0], region->size[0] * region->size[1]};
+/* Host memory for a packed region on its way between devices, page-locked where that helps. */
+struct bounce {
+    struct tutti_pinned *pinned;
+    char *bytes; /* NULL: not made yet */
+    struct tutti_place place;
+};
+
+static bool make_bounce(struct bounce *bounce, const struct tutti_region *region) {
+    size_t size = tutti_region_bytes(region);
+    bounce->place =
+        (struct tutti_place){{0, 0, 0}, region->size[0], region->size[0] * region->size[1]};
+    bounce->pinned = size >= LEAST_PINNED ? tutti_pinned_allocate(size) : NULL;
+    bounce->bytes = bounce->pinned ? tutti_pinned_bytes(bounce->pinned) : malloc(size);
+    return bounce->bytes != NULL;
+}
+
+static void drop_bounce(struct bounce *bounce) {
+    if (bounce->pinned)
+        tutti_pinned_free(bounce->pinned);
+    else
+        free(bounce->bytes);
+}
+
+/* From a device to another one; the first time the bytes stay in `bounce`. */
+static cl_int copy_across(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
+                          const struct tutti_region *region, struct bounce *bounce) {
+    cl_int error = CL_SUCCESS;
+    if (!bounce->bytes) {
+        if (!make_bounce(bounce, region))
+            return CL_OUT_OF_HOST_MEMORY;
+        if (tutti_stream_can(source, target, region))
+            return tutti_stream_copy(source, target, bounce->bytes, &bounce->place, region);
+        error = tutti_copy_read(source->view, source->copy, source->place, bounce->bytes,
+                                &bounce->place, region);
+    }
+    return error == CL_SUCCESS ? tutti_copy_write(target->view, target->copy, target->place,
+                                                  bounce->bytes, &bounce->place, region)
+                               : error;
 }
 
 cl_int tutti_access_copy(struct tutti_view *source, const struct tutti_place *from,
@@ -124,28 +164,22 @@ cl_int tutti_access_copy(struct tutti_view *source, const struct tutti_place *fr
     if ((sources.home && !source_home) || (targets.home && !target_home))
         return CL_OUT_OF_HOST_MEMORY;
 
-    void *bounce = NULL; /* the source's region, when it is neither near nor in home memory */
-    struct tutti_place bounced = packed(region);
+    struct bounce bounce = {NULL, NULL, {{0, 0, 0}, 0, 0}};
     cl_int result = CL_SUCCESS;
     for (unsigned i = 0; i < targets.count && result == CL_SUCCESS; i++) {
         const struct tutti_copy *near = copy_on(&sources, targets.on[i].device);
+        struct tutti_copy_end source_end = {source, near ? near : &sources.on[0], from};
+        struct tutti_copy_end target_end = {target, &targets.on[i], to};
         if (near) {
-            struct tutti_copy_end near_end = {source, near, from},
-                                  far_end = {target, &targets.on[i], to};
-            result = tutti_copy_copy(&near_end, &far_end, region);
+            result = tutti_copy_copy(&source_end, &target_end, region);
         } else if (source_home) {
             struct tutti_place at_home = tutti_view_at_home(source, from);
             result = tutti_copy_write(target, &targets.on[i], to, source_home, &at_home, region);
-        } else {
-            if (!bounce && (bounce = malloc(tutti_region_bytes(region))))
-                result = read_copies(source, &sources, from, bounce, &bounced, region);
-            if (!bounce)
-                result = CL_OUT_OF_HOST_MEMORY;
-            if (result == CL_SUCCESS)
-                result = tutti_copy_write(target, &targets.on[i], to, bounce, &bounced, region);
+        } else if (sources.count) {
+            result = copy_across(&source_end, &target_end, region, &bounce);
         }
     }
-    free(bounce);
+    drop_bounce(&bounce);
     if (target_home && result == CL_SUCCESS) {
         struct tutti_place at_home = tutti_view_at_home(target, to);
         result = read_copies(source, &sources, from, target_home, &at_home, region);

@@ -5,17 +5,12 @@
 #include "memory/device_copy.h"
 #include "memory/hop.h"
 #include "memory/room.h"
+#include "memory/stream.h"
 #include "memory/transfer_path.h"
-#include "sched/link.h"
 #include "sched/pool.h"
 #include "virtual_device/driver.h"
 
 #include <errno.h>
-
-/* Small enough that the second link does not wait long, and worth a command of each driver. */
-#define LARGEST_CHUNK ((size_t)4 << 20)
-#define SMALLEST_CHUNK ((size_t)512 << 10)
-#define AT_ONCE 8 /* chunks */
 
 /* Guards `moving` of all views, and with it who changes `debtor`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -100,13 +95,6 @@ int tutti_relay_down(struct tutti_view *view, struct tutti_real_device *device,
     return 0;
 }
 
-/* A chunk on its way from the one device to the other. */
-struct passage {
-    struct tutti_region part;
-    struct tutti_place packed, at_home;
-    cl_event down, up; /* NULL: none under way */
-};
-
 struct relay {
     struct tutti_job job;
     struct tutti_view *view;
@@ -121,43 +109,6 @@ static struct tutti_copy copy_of(struct tutti_real_device *device,
     return (struct tutti_copy){.device = device, .mem = storage->mem, .bytes = storage->bytes};
 }
 
-/* The first error of all chunks; then no further ones are begun. */
-static cl_int stream(struct tutti_view *view, const struct tutti_copy *source,
-                     const struct tutti_copy *target, char *home) {
-    struct tutti_region whole = tutti_view_whole(view);
-    struct tutti_place start = tutti_place_linear(0, view->size);
-    struct tutti_place packed = tutti_view_packed(view, &start);
-    struct tutti_place at_home = tutti_view_at_home(view, &start);
-    size_t chunk = view->size / AT_ONCE;
-    chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
-    chunk = chunk > LARGEST_CHUNK ? LARGEST_CHUNK : chunk;
-    struct tutti_cut cut = tutti_region_cut(&whole, chunk ? chunk : SMALLEST_CHUNK);
-    struct passage passages[AT_ONCE] = {{.down = NULL}};
-    cl_int error = CL_SUCCESS;
-    /* Chunk i begins to come down when its passage is free, and chunk i - AT_ONCE + 1 to go up. */
-    for (size_t i = 0; i < cut.count + 2 * AT_ONCE; i++) {
-        struct passage *p = &passages[i % AT_ONCE];
-        tutti_copy_end(target, &p->up, &error);
-        if (i < cut.count && error == CL_SUCCESS) {
-            size_t offset[3];
-            p->part = tutti_cut_part(&cut, &whole, i, offset);
-            p->packed = tutti_place_moved(&packed, offset);
-            p->at_home = tutti_place_moved(&at_home, offset);
-            error = tutti_copy_start(view, source, false, &p->packed, home, &p->at_home, &p->part,
-                                     &p->down);
-        }
-        size_t rising = i + 1 - AT_ONCE; /* beyond all chunks while there is none */
-        if (rising >= cut.count)
-            continue;
-        p = &passages[rising % AT_ONCE];
-        tutti_copy_end(source, &p->down, &error);
-        if (error == CL_SUCCESS)
-            error = tutti_copy_start(view, target, true, &p->packed, home, &p->at_home, &p->part,
-                                     &p->up);
-    }
-    return error;
-}
-
 /* Neither maps, nor pages of the program that a driver would have to copy. */
 static bool streams(struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
@@ -166,9 +117,19 @@ static bool streams(struct tutti_view *view) {
     return clear;
 }
 
+static cl_int stream(struct tutti_view *view, const struct tutti_copy *source,
+                     const struct tutti_copy *target, char *home) {
+    struct tutti_region whole = tutti_view_whole(view);
+    struct tutti_place start = tutti_place_linear(0, view->size);
+    struct tutti_place at_home = tutti_view_at_home(view, &start);
+    struct tutti_copy_end from = {view, source, &start}, to = {view, target, &start};
+    return tutti_stream_copy(&from, &to, home, &at_home, &whole);
+}
+
 static void relay(struct tutti_view *view, struct tutti_real_device *target,
                   const struct tutti_storage *storage) {
     const struct tutti_real_device *debtor = take(view);
+    tutti_view_take_over(view);
     const struct tutti_storage *owed = debtor ? storage_on(view, debtor) : NULL;
     char *home = tutti_view_home(view);
     if (!debtor || !home || !owed->mem || !storage->mem || storage->at_home || !streams(view)) {
@@ -179,16 +140,9 @@ static void relay(struct tutti_view *view, struct tutti_real_device *target,
         tutti_hop_up(view, target, storage, NULL);
         return;
     }
-    tutti_view_take_over(view);
     struct tutti_copy from = copy_of(device_at(debtor), owed), to = copy_of(target, storage);
-    tutti_history_move(view->history, debtor, TUTTI_DOWNLOAD, view->size);
-    tutti_history_move(view->history, target, TUTTI_UPLOAD, view->size);
     tutti_log(DEBUG, "%s: %zu bytes on to %s", debtor->name, view->size, target->name);
-    tutti_link_begin(debtor, TUTTI_DOWNLOAD);
-    tutti_link_begin(target, TUTTI_UPLOAD);
     cl_int error = stream(view, &from, &to, home);
-    tutti_link_end(target, TUTTI_UPLOAD, view->size);
-    tutti_link_end(debtor, TUTTI_DOWNLOAD, view->size);
     if (error != CL_SUCCESS)
         tutti_log(ERROR, "%s: a transfer to %s failed with %d", debtor->name, target->name, error);
     tutti_view_hand_over(view);

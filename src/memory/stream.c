@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/stream.h"
+
+#include "sched/link.h"
+
+/* Small enough that the second link does not wait long, and worth a command of each driver. */
+#define LARGEST_CHUNK ((size_t)4 << 20)
+#define SMALLEST_CHUNK ((size_t)512 << 10)
+#define AT_ONCE 8 /* chunks */
+
+struct stream {
+    const struct tutti_copy_end *source, *target;
+    struct tutti_place from, to;
+    char *memory;
+    const struct tutti_place *here;
+    const struct tutti_region *region;
+    struct tutti_cut cut;
+    cl_int error; /* the first one; then no further chunk is begun */
+};
+
+/* A chunk on its way. */
+struct passage {
+    struct tutti_region part;
+    size_t offset[3];
+    cl_event down, up; /* NULL: none under way */
+};
+
+static void start(struct stream *stream, struct passage *passage, bool up, cl_event *event) {
+    const struct tutti_copy_end *end = up ? stream->target : stream->source;
+    struct tutti_place there = tutti_place_moved(up ? &stream->to : &stream->from, passage->offset);
+    struct tutti_place here = tutti_place_moved(stream->here, passage->offset);
+    if (stream->error == CL_SUCCESS)
+        stream->error = tutti_copy_start(end->view, end->copy, up, &there, stream->memory, &here,
+                                         &passage->part, event);
+}
+
+/* Chunk i begins to come down when its passage is free, and then chunk i - AT_ONCE + 1 to go up. */
+static void move_all(struct stream *stream) {
+    struct passage passages[AT_ONCE] = {{.down = NULL}};
+    size_t count = stream->cut.count;
+    for (size_t i = 0; i < count + 2 * AT_ONCE; i++) {
+        struct passage *p = &passages[i % AT_ONCE];
+        tutti_copy_end(stream->target->copy, &p->up, &stream->error);
+        if (i < count) {
+            p->part = tutti_cut_part(&stream->cut, stream->region, i, p->offset);
+            start(stream, p, false, &p->down);
+        }
+        size_t rising = i + 1 - AT_ONCE; /* beyond all chunks while there is none */
+        if (rising >= count)
+            continue;
+        p = &passages[rising % AT_ONCE];
+        tutti_copy_end(stream->source->copy, &p->down, &stream->error);
+        start(stream, p, true, &p->up);
+    }
+}
+
+cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
+                         char *memory, const struct tutti_place *here,
+                         const struct tutti_region *region) {
+    size_t bytes = tutti_region_bytes(region), chunk = bytes / AT_ONCE;
+    if (!source->copy->mem || !target->copy->mem)
+        return CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
+    chunk = chunk > LARGEST_CHUNK ? LARGEST_CHUNK : chunk ? chunk : SMALLEST_CHUNK;
+    struct stream stream = {
+        .source = source,
+        .target = target,
+        .from = tutti_view_packed(source->view, source->place),
+        .to = tutti_view_packed(target->view, target->place),
+        .memory = memory,
+        .here = here,
+        .region = region,
+        .cut = tutti_region_cut(region, chunk),
+        .error = CL_SUCCESS,
+    };
+    const struct tutti_real_device *first = source->copy->device, *last = target->copy->device;
+    tutti_history_move(source->view->history, first, TUTTI_DOWNLOAD, bytes);
+    tutti_history_move(target->view->history, last, TUTTI_UPLOAD, bytes);
+    tutti_link_begin(first, TUTTI_DOWNLOAD);
+    tutti_link_begin(last, TUTTI_UPLOAD);
+    move_all(&stream);
+    tutti_link_end(last, TUTTI_UPLOAD, bytes);
+    tutti_link_end(first, TUTTI_DOWNLOAD, bytes);
+    return stream.error;
+}
