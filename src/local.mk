@@ -64,7 +64,9 @@ libtutti_la_SOURCES += \
 	src/sched/performance_files.c src/sched/performance_files.h \
 	src/sched/policy.c src/sched/policy.h \
 	src/sched/policy_choose.c src/sched/policy_choose.h \
+	src/sched/policy_line.c src/sched/policy_line.h \
 	src/sched/policy_select.c \
+	src/sched/policy_task.c src/sched/policy_task.h \
 	src/sched/pool.c src/sched/pool.h \
 	src/sched/queue.c src/sched/queue.h \
 	src/sched/runtime.c src/sched/runtime.h \

@@ -3,9 +3,9 @@
 #include "sched/policy.h"
 
 #include "log.h"
-#include "sched/batch.h"
 #include "sched/link.h"
-#include "sched/policy_choose.h"
+#include "sched/policy_line.h"
+#include "sched/policy_task.h"
 #include "sched/runtime.h"
 
 #include <pthread.h>
@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #define SHARE_OF_ESTIMATES 0.05 /* of the time */
-#define MOST_DATA 64            /* of one task that are looked at */
 /* An idle device looks at so many tasks of another's queue, the last ones. */
 #define MOST_LOOKED_AT 4
 /* ns between two looks: when something has changed, and when nothing but the time has. */
@@ -22,24 +21,14 @@
 /* µs that the other device must be late by: to take a task over costs some. */
 #define WORTH_TAKING 20.0
 
-/* One for each real device. Times as in policy_choose.h. */
-struct line {
-    struct starpu_task_list tasks; /* not taken by StarPU's worker yet */
-    atomic_uint count;             /* of them; read without the lock */
-    double waiting;                /* expected time of them all */
-    unsigned unfinished;           /* these, and what the worker has taken */
-    double last_end;               /* of the last one, as planned when it was given */
-    double drift;                  /* by how much the device is later than planned */
-    double head_end;               /* when what it executes now should end; 0: nothing */
-    bool head_known;               /* its time was measured */
-    unsigned seen;                 /* `changes` and the time when it looked at other lines last: */
-    cl_ulong looked;               /* for its worker alone */
-};
-
 static struct {
     atomic_bool active;
     pthread_mutex_t lock; /* guards what follows; StarPU's locks are taken before it, none after */
-    struct line line[TUTTI_MAX_DEVICES];
+    struct tutti_line line[TUTTI_MAX_DEVICES];
+    struct {
+        unsigned changes;
+        cl_ulong time;
+    } look[TUTTI_MAX_DEVICES]; /* the last one at other lines, for the device's worker alone */
     struct tutti_plan_device device[TUTTI_MAX_DEVICES];
     unsigned generation; /* of the models that `waiting` was computed from */
     double next_estimate;
@@ -47,72 +36,9 @@ static struct {
     atomic_uint tasks;   /* in all lines */
 } policy = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool is_one(unsigned bits) { return (bits & (bits - 1)) == 0; }
+_Static_assert(TUTTI_PLAN_DEVICES >= TUTTI_MAX_DEVICES, "each device has a place in plans");
 
 static double now_in_us(void) { return (double)tutti_runtime_now() / 1000; }
-
-/* What the models say of a batch. */
-static void expect(const struct tutti_batch *batch, struct tutti_plan_task *task) {
-    const struct tutti_device_list *list = tutti_devices();
-    task->able = batch->devices;
-    task->tried = 0;
-    for (unsigned d = 0; d < list->count; d++) {
-        task->length[d] = 0;
-        task->certainty[d] = TUTTI_MEASURED;
-        if (!(task->able & 1u << d))
-            continue;
-        for (struct tutti_device_task *part = batch->first; part; part = part->next) {
-            enum tutti_certainty certainty;
-            task->length[d] += tutti_model_estimate(part->model, list->device[d], &certainty);
-            if (certainty > task->certainty[d])
-                task->certainty[d] = certainty;
-            if (certainty != TUTTI_MEASURED && tutti_model_is_tried(part->model, list->device[d]))
-                task->tried |= 1u << d;
-        }
-    }
-}
-
-/* Where the batch's data is. It is not locked: StarPU may move some meanwhile. */
-static void locate(const struct tutti_batch *batch, struct tutti_plan_task *task,
-                   struct tutti_plan_data data[MOST_DATA]) {
-    const struct tutti_device_list *list = tutti_devices();
-    task->data = data;
-    task->count = batch->count < MOST_DATA ? batch->count : MOST_DATA;
-    if (is_one(task->able) && list->device[__builtin_ctz(task->able)]->at_home)
-        task->count = 0; /* there is no choice, and nothing to bring */
-    for (unsigned i = 0; i < task->count; i++) {
-        const struct tutti_device_use *use = &batch->use[i];
-        data[i] = (struct tutti_plan_data){.bytes = use->view->size,
-                                           .reads = (use->mode & STARPU_R) != 0};
-        int allocated, valid, coming;
-        starpu_data_query_status(use->view->handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
-        data[i].valid = valid ? TUTTI_PLAN_HOME : 0;
-        for (unsigned d = 0; d < list->count; d++) {
-            const struct tutti_real_device *device = list->device[d];
-            if (device->place.devid < 0)
-                continue;
-            int node = (int)device->place.node;
-            starpu_data_query_status(use->view->handle, node, &allocated, &valid, NULL);
-            data[i].allocated |= allocated ? 1u << d : 0;
-            data[i].valid |= valid ? 1u << d : 0;
-            if (valid || !data[i].reads)
-                continue;
-            starpu_data_query_status(use->view->handle, node, NULL, NULL, &coming);
-            data[i].coming |= coming ? 1u << d : 0;
-        }
-    }
-}
-
-/* When the device will have done all it was given. With the lock held. */
-static double ready_time(const struct line *line, double now) {
-    if (line->unfinished == 0)
-        return now;
-    double end = line->last_end + line->drift, least = now + line->waiting;
-    if (line->head_end > 0 &&
-        now > line->head_end) /* a wrong guess may be wrong by as much again */
-        end += (now - line->head_end) * (line->head_known ? 1 : 2);
-    return end > least ? end : least;
-}
 
 /* With the lock held. */
 static void look_at_devices(double now) {
@@ -126,7 +52,7 @@ static void look_at_devices(double now) {
         struct tutti_link down = tutti_link_expect(device, TUTTI_DOWNLOAD);
         starpu_ssize_t room = starpu_memory_get_available(device->place.node);
         plan->at_home = device->at_home;
-        plan->ready = ready_time(&policy.line[d], now);
+        plan->ready = tutti_line_ready(&policy.line[d], now);
         plan->room = room < 0 ? (size_t)device->global_mem_size : (size_t)room;
         plan->up.latency = up.latency;
         plan->up.rate = up.rate;
@@ -150,60 +76,41 @@ static void estimate_again(double now) {
     policy.generation = generation;
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count; d++) {
-        struct line *line = &policy.line[d];
-        double before = line->waiting;
-        line->waiting = 0;
+        struct tutti_line *line = &policy.line[d];
+        double waiting = 0;
         for (struct starpu_task *task = starpu_task_list_begin(&line->tasks);
              task != starpu_task_list_end(&line->tasks); task = starpu_task_list_next(task)) {
             struct tutti_plan_task estimate;
-            expect(batch_of(task), &estimate);
-            line->waiting += task->predicted = estimate.length[d];
+            tutti_policy_expect(batch_of(task), &estimate);
+            waiting += task->predicted = estimate.length[d];
         }
-        line->last_end += line->waiting - before;
+        tutti_line_expect(line, waiting);
     }
     double end = now_in_us();
     policy.next_estimate = end + (end - now) / SHARE_OF_ESTIMATES;
 }
 
 /* Puts the task, planned for now, at the end of the device's line. With the lock held. */
-static void append(struct starpu_task *task, const struct tutti_plan_task *estimate,
-                   const struct tutti_plan *plan, double now) {
-    struct line *line = &policy.line[plan->device];
+static void append(struct starpu_task *task, const struct tutti_plan *plan, double now) {
     struct tutti_real_device *device = tutti_devices()->device[plan->device];
     const struct tutti_batch *batch = batch_of(task);
     if (plan->probes)
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, device, true);
     starpu_task_set_implementation(task, tutti_device_task_implementation(batch, device));
-    if (line->unfinished++ == 0)
-        line->drift = line->head_end = 0;
-    task->predicted = estimate->length[plan->device];
-    task->predicted_start = plan->start - line->drift;
-    line->last_end = plan->end - line->drift;
-    line->waiting += task->predicted;
     tutti_log(DEBUG, "%s: a task is expected to begin in %.0f us and to take %.0f%s%s",
               device->name, plan->start - now, task->predicted,
               plan->moves ? ", data is brought" : "", plan->probes ? ", to be measured there" : "");
-    starpu_task_list_push_back(&line->tasks, task);
-    atomic_fetch_add_explicit(&line->count, 1, memory_order_release);
+    tutti_line_append(&policy.line[plan->device], task, plan->start, plan->end);
     atomic_fetch_add_explicit(&policy.tasks, 1, memory_order_release);
-}
-
-static void remove_from(struct line *line, struct starpu_task *task) {
-    starpu_task_list_erase(&line->tasks, task);
-    line->waiting = starpu_task_list_empty(&line->tasks) ? 0 : line->waiting - task->predicted;
-    atomic_fetch_sub_explicit(&line->count, 1, memory_order_relaxed);
-    atomic_fetch_sub_explicit(&policy.tasks, 1, memory_order_relaxed);
 }
 
 /*
  * A prefetch that has to wait for room holds what it takes from, on other devices too (room.h); so
  * only what has room is brought before the device is about to execute the task.
  */
-static void prefetch(struct starpu_task *task, const struct tutti_plan *plan) {
-    if (plan->moves && !plan->evicts && starpu_get_prefetch_flag())
-        starpu_prefetch_task_input_for(
-            task, (unsigned)tutti_devices()->device[plan->device]->place.workerid);
+static bool worth_prefetching(const struct tutti_plan *plan) {
+    return plan->moves && !plan->evicts && starpu_get_prefetch_flag();
 }
 
 static void wake(unsigned device) {
@@ -216,10 +123,10 @@ static void wake(unsigned device) {
 
 static int push(struct starpu_task *starpu_task) {
     const struct tutti_batch *batch = batch_of(starpu_task);
-    struct tutti_plan_data data[MOST_DATA];
+    struct tutti_plan_data data[TUTTI_MOST_DATA];
     struct tutti_plan_task task;
-    expect(batch, &task);
-    locate(batch, &task, data);
+    tutti_policy_expect(batch, &task);
+    tutti_policy_locate(batch, &task, data);
 
     pthread_mutex_lock(&policy.lock);
     double now = now_in_us();
@@ -228,12 +135,13 @@ static int push(struct starpu_task *starpu_task) {
     look_at_devices(now);
     struct tutti_plan plan = tutti_policy_choose(policy.device, count, &task, now);
     tutti_policy_book(policy.device, count, &task, &plan, now);
-    if (plan.moves && !plan.evicts) { /* while the worker can't have the task yet */
+    if (worth_prefetching(&plan)) { /* while the worker can't have the task yet */
         pthread_mutex_unlock(&policy.lock);
-        prefetch(starpu_task, &plan);
+        starpu_prefetch_task_input_for(
+            starpu_task, (unsigned)tutti_devices()->device[plan.device]->place.workerid);
         pthread_mutex_lock(&policy.lock);
     }
-    append(starpu_task, &task, &plan, now);
+    append(starpu_task, &plan, now);
     starpu_push_task_end(starpu_task);
     atomic_fetch_add_explicit(&policy.changes, 1, memory_order_relaxed);
     pthread_mutex_unlock(&policy.lock);
@@ -242,17 +150,17 @@ static int push(struct starpu_task *starpu_task) {
 }
 
 /*
- * The device that would end its last tasks latest, but for `thief`; NULL: none has more than one.
- * With the lock held.
+ * Of the devices but `thief` that have waiting tasks the one that would end them last, if that is
+ * worth anything. With the lock held.
  */
-static struct line *latest(unsigned thief, double now) {
-    struct line *latest = NULL;
+static struct tutti_line *latest(unsigned thief, double now) {
+    struct tutti_line *latest = NULL;
     double end = now + WORTH_TAKING;
     for (unsigned d = 0; d < tutti_devices()->count; d++) {
-        struct line *line = &policy.line[d];
+        struct tutti_line *line = &policy.line[d];
         if (d == thief || starpu_task_list_empty(&line->tasks))
             continue;
-        double ready = ready_time(line, now);
+        double ready = tutti_line_ready(line, now);
         if (ready > end) {
             end = ready;
             latest = line;
@@ -265,7 +173,7 @@ static struct line *latest(unsigned thief, double now) {
 static void take_from_others(unsigned thief) {
     double now = now_in_us();
     estimate_again(now);
-    struct line *line = latest(thief, now);
+    struct tutti_line *line = latest(thief, now);
     if (!line)
         return;
     unsigned owner = (unsigned)(line - policy.line), left = MOST_LOOKED_AT;
@@ -274,36 +182,36 @@ static void take_from_others(unsigned thief) {
     for (struct starpu_task *last = starpu_task_list_back(&line->tasks); last && left--;
          last = last->prev) {
         const struct tutti_batch *batch = batch_of(last);
-        struct tutti_plan_data data[MOST_DATA];
+        struct tutti_plan_data data[TUTTI_MOST_DATA];
         struct tutti_plan_task task;
         policy.device[owner].ready -= last->predicted;
         if (!(batch->devices & 1u << thief))
             continue;
-        expect(batch, &task);
-        locate(batch, &task, data);
+        tutti_policy_expect(batch, &task);
+        tutti_policy_locate(batch, &task, data);
         task.able = 1u << owner | 1u << thief;
         struct tutti_plan plan = tutti_policy_choose(policy.device, list->count, &task, now);
         if (plan.device != thief)
             continue;
-        remove_from(line, last);
-        line->unfinished--;
-        line->last_end -= last->predicted;
+        tutti_line_leave(line, last);
+        atomic_fetch_sub_explicit(&policy.tasks, 1, memory_order_relaxed);
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, list->device[owner], false);
         tutti_policy_book(policy.device, list->count, &task, &plan, now);
-        append(last, &task, &plan, now);
+        append(last, &plan, now);
         return;
     }
 }
 
 /* Has anything changed for an idle device since it looked? The worker asks all the time. */
-static bool worth_looking(struct line *line) {
+static bool worth_looking(unsigned device) {
     unsigned changes = atomic_load_explicit(&policy.changes, memory_order_relaxed);
     cl_ulong now = tutti_runtime_now();
-    if (now - line->looked < (changes == line->seen ? LOOK_AGAIN : LOOK_SOON))
+    if (now - policy.look[device].time <
+        (changes == policy.look[device].changes ? LOOK_AGAIN : LOOK_SOON))
         return false;
-    line->seen = changes;
-    line->looked = now;
+    policy.look[device].changes = changes;
+    policy.look[device].time = now;
     return true;
 }
 
@@ -315,18 +223,16 @@ static struct starpu_task *pop(unsigned context) {
     const struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     if (!device)
         return NULL;
-    struct line *line = &policy.line[device->index];
+    struct tutti_line *line = &policy.line[device->index];
     bool idle = atomic_load_explicit(&line->count, memory_order_acquire) == 0;
-    if (idle && !worth_looking(line))
+    if (idle && !worth_looking(device->index))
         return NULL;
     pthread_mutex_lock(&policy.lock);
     if (starpu_task_list_empty(&line->tasks))
         take_from_others(device->index);
-    struct starpu_task *task = NULL;
-    if (!starpu_task_list_empty(&line->tasks)) {
-        task = starpu_task_list_front(&line->tasks);
-        remove_from(line, task);
-    }
+    struct starpu_task *task = tutti_line_take(line);
+    if (task)
+        atomic_fetch_sub_explicit(&policy.tasks, 1, memory_order_relaxed);
     pthread_mutex_unlock(&policy.lock);
     return task;
 }
@@ -338,13 +244,10 @@ static void begins(struct starpu_task *task, unsigned context) {
     double now = now_in_us();
     if (!device)
         return;
-    struct line *line = &policy.line[device->index];
     enum tutti_certainty certainty;
     tutti_model_estimate(batch_of(task)->first->model, device, &certainty);
     pthread_mutex_lock(&policy.lock);
-    line->drift = now - task->predicted_start;
-    line->head_end = now + task->predicted;
-    line->head_known = certainty == TUTTI_MEASURED;
+    tutti_line_begin(&policy.line[device->index], task, certainty == TUTTI_MEASURED, now);
     pthread_mutex_unlock(&policy.lock);
 }
 
@@ -355,12 +258,8 @@ static void ends(struct starpu_task *task, unsigned context) {
     double now = now_in_us();
     if (!device)
         return;
-    struct line *line = &policy.line[device->index];
     pthread_mutex_lock(&policy.lock);
-    line->unfinished--;
-    if (line->head_end > 0)
-        line->drift += now - line->head_end;
-    line->head_end = 0;
+    tutti_line_end(&policy.line[device->index], now);
     atomic_fetch_add_explicit(&policy.changes, 1, memory_order_relaxed);
     pthread_mutex_unlock(&policy.lock);
 }

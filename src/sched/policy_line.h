@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_POLICY_LINE_H
+#define TUTTI_POLICY_LINE_H
+
+#include <starpu.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/*
+ * What a device was given to do, and when it should be through with it. Times in µs, as in
+ * policy_choose.h. The policy's lock guards it, but for what is said to need none.
+ */
+struct tutti_line {
+    struct starpu_task_list tasks; /* not taken by StarPU's worker yet */
+    atomic_uint count;             /* of them; read without the lock */
+    double waiting;                /* expected time of them all */
+    unsigned unfinished;           /* these, and what the worker has taken */
+    double last_end;               /* of the last one, as planned when it was given */
+    double drift;                  /* by how much the device is later than planned */
+    double head_end;               /* when what it executes now should end; 0: nothing */
+    bool head_known;               /* its time was measured */
+};
+
+/* When the device will have done all. */
+double tutti_line_ready(const struct tutti_line *line, double now);
+
+/* Puts the task at the end; it is expected to begin and end then. */
+void tutti_line_append(struct tutti_line *line, struct starpu_task *task, double start, double end);
+/* The worker takes the first task; NULL: there is none. */
+struct starpu_task *tutti_line_take(struct tutti_line *line);
+/* Takes away one of the last tasks, for another device. */
+void tutti_line_leave(struct tutti_line *line, struct starpu_task *task);
+
+/* A task that was taken begins; `known`: its time was measured there. And one has ended. */
+void tutti_line_begin(struct tutti_line *line, const struct starpu_task *task, bool known,
+                      double now);
+void tutti_line_end(struct tutti_line *line, double now);
+
+/* The waiting tasks are expected to take `waiting` in all. */
+void tutti_line_expect(struct tutti_line *line, double waiting);
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/policy_task.h"
+
+static bool is_one(unsigned bits) { return (bits & (bits - 1)) == 0; }
+
+void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task) {
+    const struct tutti_device_list *list = tutti_devices();
+    task->able = batch->devices;
+    task->tried = 0;
+    for (unsigned d = 0; d < list->count; d++) {
+        task->length[d] = 0;
+        task->certainty[d] = TUTTI_MEASURED;
+        if (!(task->able & 1u << d))
+            continue;
+        for (struct tutti_device_task *part = batch->first; part; part = part->next) {
+            enum tutti_certainty certainty;
+            task->length[d] += tutti_model_estimate(part->model, list->device[d], &certainty);
+            if (certainty > task->certainty[d])
+                task->certainty[d] = certainty;
+            if (certainty != TUTTI_MEASURED && tutti_model_is_tried(part->model, list->device[d]))
+                task->tried |= 1u << d;
+        }
+    }
+}
+
+void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task *task,
+                         struct tutti_plan_data data[TUTTI_MOST_DATA]) {
+    const struct tutti_device_list *list = tutti_devices();
+    task->data = data;
+    task->count = batch->count < TUTTI_MOST_DATA ? batch->count : TUTTI_MOST_DATA;
+    if (is_one(task->able) && list->device[__builtin_ctz(task->able)]->at_home)
+        task->count = 0; /* there is no choice, and nothing to bring */
+    for (unsigned i = 0; i < task->count; i++) {
+        const struct tutti_device_use *use = &batch->use[i];
+        data[i] = (struct tutti_plan_data){.bytes = use->view->size,
+                                           .reads = (use->mode & STARPU_R) != 0};
+        int allocated, valid, coming;
+        starpu_data_query_status(use->view->handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
+        data[i].valid = valid ? TUTTI_PLAN_HOME : 0;
+        for (unsigned d = 0; d < list->count; d++) {
+            const struct tutti_real_device *device = list->device[d];
+            if (device->place.devid < 0)
+                continue;
+            int node = (int)device->place.node;
+            starpu_data_query_status(use->view->handle, node, &allocated, &valid, NULL);
+            data[i].allocated |= allocated ? 1u << d : 0;
+            data[i].valid |= valid ? 1u << d : 0;
+            if (valid || !data[i].reads)
+                continue;
+            starpu_data_query_status(use->view->handle, node, NULL, NULL, &coming);
+            data[i].coming |= coming ? 1u << d : 0;
+        }
+    }
+}
