@@ -15,7 +15,10 @@
 #define SHARE_OF_ESTIMATES 0.05 /* of the time */
 /* An idle device looks at so many tasks of another's queue, the last ones. */
 #define MOST_LOOKED_AT 4
-/* ns between two looks: when something has changed, and when nothing but the time has. */
+/*
+ * ns between two looks: when something has changed, for each device that there is, as all might
+ * look; and when nothing but the time has.
+ */
 #define LOOK_SOON 20000u
 #define LOOK_AGAIN 200000u
 /* µs that the other device must be late by: to take a task over costs some. */
@@ -207,8 +210,9 @@ static void take_from_others(unsigned thief) {
 static bool worth_looking(unsigned device) {
     unsigned changes = atomic_load_explicit(&policy.changes, memory_order_relaxed);
     cl_ulong now = tutti_runtime_now();
-    if (now - policy.look[device].time <
-        (changes == policy.look[device].changes ? LOOK_AGAIN : LOOK_SOON))
+    cl_ulong rest =
+        changes == policy.look[device].changes ? LOOK_AGAIN : LOOK_SOON * tutti_devices()->count;
+    if (now - policy.look[device].time < rest)
         return false;
     policy.look[device].changes = changes;
     policy.look[device].time = now;
@@ -283,6 +287,9 @@ struct starpu_sched_policy tutti_policy = {
     .policy_name = "tutti",
     .policy_description = "expected end by Tutti's own models of kernels and links",
     .worker_type = STARPU_WORKER_LIST,
+#if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
+    .prefetches = 1,
+#endif
 };
 
 const struct tutti_real_device *
