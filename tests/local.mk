@@ -39,6 +39,7 @@ TUTTI_TESTS = \
 	tests/test_models \
 	tests/test_frames \
 	tests/test_policy \
+	tests/test_schedulers \
 	tests/test_rename \
 	tests/test_traffic \
 	tests/test_memory \
@@ -206,6 +207,10 @@ tests_test_failures_LDADD = $(TEST_LIBS)
 tests_test_models_SOURCES = tests/test_models.c
 tests_test_models_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_models_LDADD = $(TEST_LIBS)
+
+tests_test_schedulers_SOURCES = tests/test_schedulers.c
+tests_test_schedulers_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_schedulers_LDADD = $(TEST_LIBS)
 
 tests_test_frames_SOURCES = tests/test_frames.c tests/traffic.h
 tests_test_frames_CPPFLAGS = $(TEST_CPPFLAGS)
