@@ -161,6 +161,9 @@ START_TEST(ties_go_to_the_data) {
     machine[0].up.latency = machine[1].down.latency = 1;
     for (int i = 0; i < 2; i++)
         ck_assert_uint_eq(give(&task), 1);
+    /* CPU devices that share home memory go on where they were, too. */
+    make_machine(0, 2);
+    ck_assert_uint_eq(choose(&task).device, 1);
     /* Without data a tie goes to the first device, and does so each time. */
     make_machine(2, 0);
     task.count = 0;

@@ -5,9 +5,9 @@
 
 #include <pthread.h>
 
-/* Before anything was measured: what the slowest links of today do. */
+/* Before anything was measured. */
 #define LATENCY_GPU 15.0
-#define RATE_GPU 10000.0
+#define RATE_GPU 20000.0
 #define LATENCY_CPU 5.0
 #define RATE_CPU 4000.0
 

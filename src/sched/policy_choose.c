@@ -14,6 +14,8 @@
  */
 #define PRICE_FROM_HOME 0.25
 #define PRICE_FROM_DEVICE 1.0
+/* µs that StarPU needs for data which another device that works in home memory used last. */
+#define PRICE_AT_HOME 3.0
 
 /*
  * By how much a device is expected to be slower than its model says, unless it is the fastest one
@@ -59,8 +61,12 @@ static double bring(const struct tutti_plan_device *devices, unsigned count, uns
                     struct outlook *outlook) {
     const struct tutti_plan_device *to = &devices[device];
     bool home = at_home(devices, count, data->valid);
-    if (!data->reads || is_one_of(device, data->valid) || (to->at_home && home) || !data->valid)
+    if (!data->reads || is_one_of(device, data->valid) || !data->valid)
         return now;
+    if (to->at_home && home) {
+        outlook->price += PRICE_AT_HOME;
+        return now;
+    }
     if (is_one_of(device, data->coming))
         return to->up.free > now ? to->up.free : now;
     double there = now, moved = 0;

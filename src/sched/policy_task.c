@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/policy_task.h"
 
-static bool is_one(unsigned bits) { return (bits & (bits - 1)) == 0; }
-
 void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task) {
     const struct tutti_device_list *list = tutti_devices();
     task->able = batch->devices;
@@ -28,7 +26,7 @@ void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task
     const struct tutti_device_list *list = tutti_devices();
     task->data = data;
     task->count = batch->count < TUTTI_MOST_DATA ? batch->count : TUTTI_MOST_DATA;
-    if (is_one(task->able) && list->device[__builtin_ctz(task->able)]->at_home)
+    if (list->count == 1 && list->device[0]->at_home)
         task->count = 0; /* there is no choice, and nothing to bring */
     for (unsigned i = 0; i < task->count; i++) {
         const struct tutti_device_use *use = &batch->use[i];
