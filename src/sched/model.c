@@ -22,10 +22,20 @@
 /* Shorter kernels tell more of what a launch costs than of the device. */
 #define LEAST_TELLING 100.0
 
-/* All models of one kernel's code: its longest measured run on each kind of device. */
+/* So many times must have been measured on two kinds of device to tell of other kernels. */
+#define LEAST_COMPARED 3
+
+/* How kinds of device compare: mean of ln(time / time) over what was measured on both. */
+struct ratios {
+    atomic_uint count[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES];
+    _Atomic double mean[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES];
+};
+
+/* All models of one kernel's code: the largest measured size on each kind of device. */
 struct family {
     struct family *next;
     uint64_t code;
+    struct ratios ratios;
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs; 0: none */
     _Atomic uint64_t items[TUTTI_MAX_DEVICES];
 };
@@ -44,9 +54,8 @@ static struct {
     pthread_mutex_t lock; /* guards the buckets; models are never removed */
     struct tutti_model *bucket[BUCKETS];
     struct family *families[BUCKETS];
-    bool read;                                            /* the stored ones */
-    unsigned pairs[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES]; /* kernels that `ratio` comes from */
-    _Atomic double ratio[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES]; /* mean of ln(time / time) */
+    bool read;            /* the stored ones */
+    struct ratios ratios; /* over all kernels */
     atomic_uint generation;
 } models = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -77,11 +86,11 @@ static struct tutti_model *find_or_make(const struct tutti_model_key *key) {
     return *place;
 }
 
-/* How two kinds of device compare. With the lock held. */
-static void compare_kinds(unsigned a, unsigned b, double value) {
-    unsigned count = ++models.pairs[a][b];
-    double mean = models.ratio[a][b];
-    models.ratio[a][b] = mean + (value - mean) / count;
+/* With the lock held. */
+static void compare(struct ratios *ratios, unsigned a, unsigned b, double value) {
+    unsigned count = ++ratios->count[a][b];
+    double mean = ratios->mean[a][b];
+    ratios->mean[a][b] = mean + (value - mean) / count;
 }
 
 /* A first time of a model on that kind of device says something of others. With the lock held. */
@@ -95,8 +104,14 @@ static void relate(struct tutti_model *model, unsigned kind, double time) {
         double other = model->time[d];
         if (d == kind || other <= 0 || (time < LEAST_TELLING && other < LEAST_TELLING))
             continue;
-        compare_kinds(kind, d, log(time / other));
-        compare_kinds(d, kind, log(other / time));
+        if (model->key.code != 0) { /* copies are no kernel */
+            compare(&models.ratios, kind, d, log(time / other));
+            compare(&models.ratios, d, kind, log(other / time));
+        }
+        if (family) {
+            compare(&family->ratios, kind, d, log(time / other));
+            compare(&family->ratios, d, kind, log(other / time));
+        }
     }
     atomic_fetch_add_explicit(&models.generation, 1, memory_order_relaxed);
 }
@@ -189,20 +204,17 @@ static double by_family(const struct tutti_model *model, unsigned kind) {
     return share > 1 && time < LEAST_TELLING ? 0 : time * share;
 }
 
-/* By what another kind of device takes; 0: not known there. */
-static double by_other(const struct tutti_model *model, const struct tutti_real_device *device,
-                       unsigned kind, enum tutti_certainty *certainty) {
-    const struct tutti_device_list *list = tutti_devices();
-    for (int family = 0; family <= 1; family++)
-        for (unsigned d = 0; d < list->count; d++) {
-            double other = family ? by_family(model, d) : load(&model->time[d]);
-            if (d == kind || other == 0)
-                continue;
-            double ratio = load(&models.ratio[kind][d]);
-            *certainty = ratio != 0 ? TUTTI_RELATED : TUTTI_GUESSED;
-            return other * (ratio != 0 ? exp(ratio) : rate(list->device[d]) / rate(device));
-        }
-    return 0;
+/* How much longer the device takes than device d. */
+static double ratio(const struct tutti_model *model, const struct tutti_real_device *device,
+                    unsigned d, enum tutti_certainty *certainty) {
+    unsigned kind = kind_of(device);
+    const struct ratios *family = model->family ? &model->family->ratios : NULL;
+    *certainty = family && family->count[kind][d] ? TUTTI_RELATED : TUTTI_GUESSED;
+    if (*certainty == TUTTI_RELATED)
+        return exp(load(&family->mean[kind][d]));
+    if (models.ratios.count[kind][d] >= LEAST_COMPARED)
+        return exp(load(&models.ratios.mean[kind][d]));
+    return rate(tutti_devices()->device[d]) / rate(device);
 }
 
 double tutti_model_estimate(const struct tutti_model *model, const struct tutti_real_device *device,
@@ -210,14 +222,18 @@ double tutti_model_estimate(const struct tutti_model *model, const struct tutti_
     *certainty = TUTTI_GUESSED;
     if (!model)
         return LEAST_MICROSECONDS;
-    unsigned kind = kind_of(device);
+    unsigned kind = kind_of(device), count = tutti_devices()->count;
     double time = load(&model->time[kind]);
     if (time > 0)
         *certainty = TUTTI_MEASURED;
-    else if ((time = by_family(model, kind)) > 0)
+    for (unsigned d = 0; d < count && time == 0; d++)
+        if (load(&model->time[d]) > 0)
+            time = load(&model->time[d]) * ratio(model, device, d, certainty);
+    if (time == 0 && (time = by_family(model, kind)) > 0)
         *certainty = TUTTI_RELATED;
-    else
-        time = by_other(model, device, kind, certainty);
+    for (unsigned d = 0; d < count && time == 0; d++)
+        if (by_family(model, d) > 0)
+            time = by_family(model, d) * ratio(model, device, d, certainty);
     if (time == 0)
         time = (double)model->key.items * CYCLES_PER_ITEM / rate(device);
     return time > LEAST_MICROSECONDS ? time : LEAST_MICROSECONDS;
@@ -276,7 +292,7 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
         after = before > 0 ? before + WEIGHT * (time - before) : time;
     } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,
                                                     memory_order_relaxed));
-    if (before == 0) {
+    if (before == 0) { /* other threads may be as early: each time counts */
         pthread_mutex_lock(&models.lock);
         relate(model, kind, time);
         pthread_mutex_unlock(&models.lock);

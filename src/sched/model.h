@@ -29,9 +29,10 @@ struct tutti_model;
 struct tutti_model *tutti_model_find(const struct tutti_model_key *key);
 
 /*
- * Expected time on the device, in µs, and how it is known: measured there; else by other sizes of
- * the same kernel, or on another device and scaled by how other kernels do on the two; else a guess
- * from what the devices say of themselves and the number of work-items. Never 0.
+ * Expected time on the device, in µs, and how it is known. In this order: measured there; on
+ * another device, by how the two compare for the same kernel (related), for other kernels or by
+ * what they say of themselves (guessed); by another size of the kernel (related); from the number
+ * of work-items (guessed). Never 0.
  */
 double tutti_model_estimate(const struct tutti_model *model, const struct tutti_real_device *device,
                             enum tutti_certainty *certainty);
