@@ -132,8 +132,6 @@ static void satisfy(struct tutti_edge *edge, cl_event event) {
     if (dependant->earliest < event->ended)
         dependant->earliest = event->ended;
     dependant->unresolved--;
-    if (may_show(dependant) && dependant->reached < tutti_event_status(dependant))
-        show(dependant, dependant->reached);
 }
 
 /* Takes the event out of its queue. Lock held. */
@@ -243,7 +241,10 @@ static void finish(cl_event event, cl_int status, struct garbage *garbage) {
     }
 }
 
-/* Finishes those that were over already, and waited for nothing else. Lock held. */
+/*
+ * After the end of an event was shown, goes on with those whose own end waited for nothing else:
+ * they are over already, or run. Lock held.
+ */
 static void settle(struct garbage *garbage) {
     while (garbage->satisfied) {
         struct tutti_edge *edge = garbage->satisfied;
@@ -251,8 +252,12 @@ static void settle(struct garbage *garbage) {
         garbage->satisfied = edge->next;
         edge->next = garbage->edges;
         garbage->edges = edge;
-        if (dependant->over && dependant->unresolved == 0)
+        if (!edge->late || dependant->unresolved > 0)
+            continue;
+        if (dependant->over)
             finish(dependant, dependant->outcome, garbage);
+        else if (dependant->reached < tutti_event_status(dependant) && may_show(dependant))
+            show(dependant, dependant->reached);
     }
 }
 
