@@ -209,6 +209,28 @@ START_TEST(a_map_that_must_wait_keeps_the_storage) {
 }
 END_TEST
 
+/* A map that fails overwrites nothing. */
+START_TEST(a_map_that_fails_keeps_the_storage) {
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    cl_event gate = make_user_event();
+    cl_int back[N];
+
+    begin();
+    ck_ok(clSetUserEventStatus(gate, -1));
+    write_ints(buffer, before, N);
+    occupy(buffer);
+    ck_refused(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0, BYTES,
+                                  1, &gate, NULL, &error),
+               CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    let_go();
+    read_ints(buffer, back, N);
+    ck_assert(!memcmp(back, before, BYTES));
+    ck_ok(clReleaseEvent(gate));
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
 /* Two maps at once are of one storage, and maps of a part keep the rest. */
 START_TEST(maps_within_maps) {
     cl_mem buffer = make_buffer(0, BYTES, NULL);
@@ -377,6 +399,7 @@ int main(int argc, char **argv) {
         whole_overwrites_do_not_wait,
         maps_that_overwrite_do_not_wait,
         a_map_that_must_wait_keeps_the_storage,
+        a_map_that_fails_keeps_the_storage,
         maps_within_maps,
         many_versions_at_once,
         storage_that_the_program_knows_stays,

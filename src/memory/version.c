@@ -100,7 +100,8 @@ void tutti_version_pin(cl_mem mem, bool overwrites) {
     pthread_mutex_lock(&mem->lock);
     if (overwrites && mem->pins == 0 && in_use(mem->view) && may_rename(mem)) {
         struct tutti_view *next = next_version(mem);
-        if (!in_use(next)) /* nothing would make the program wait for its users */
+        /* Nothing would make the program wait for users of that. */
+        if (!in_use(next) && tutti_view_home(next))
             mem->view = next;
     }
     mem->pins++;

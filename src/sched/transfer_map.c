@@ -55,7 +55,7 @@ static bool starts_at_once(const struct choice *choice) {
     pthread_mutex_lock(&queue->context->graph.lock);
     bool at_once = !queue->first || !(tutti_queue_in_order(queue) || queue->strict || queue->fence);
     for (cl_uint i = 0; i < choice->list.count; i++)
-        at_once &= choice->list.events[i]->published;
+        at_once &= tutti_event_status(choice->list.events[i]) == CL_COMPLETE;
     pthread_mutex_unlock(&queue->context->graph.lock);
     return at_once && atomic_load(&choice->mem->ahead) == 0;
 }
