@@ -54,8 +54,10 @@ struct free_links {
     double up[TUTTI_PLAN_DEVICES], down[TUTTI_PLAN_DEVICES];
 };
 
-/* When the data would be on the device. From another one it goes through home memory, in parts, so
- * that both links are at work at once. */
+/*
+ * When the data would be on the device. From another one it goes through home memory, in parts, so
+ * that both links are at work at once.
+ */
 static double bring(const struct tutti_plan_device *devices, unsigned count, unsigned device,
                     const struct tutti_plan_data *data, double now, struct free_links *links,
                     struct outlook *outlook) {
@@ -130,8 +132,9 @@ static unsigned fastest(unsigned count, const struct tutti_plan_task *task) {
     return best;
 }
 
-/* Was the kernel measured nowhere? Then the guesses compare devices, and not kernels with
- * transfers. */
+/*
+ * Was the kernel measured nowhere? Then guesses compare devices, but not kernels with transfers.
+ */
 static bool is_cold(unsigned count, const struct tutti_plan_task *task) {
     for (unsigned d = 0; d < count; d++)
         if (is_one_of(d, task->able) && task->certainty[d] != TUTTI_GUESSED)
