@@ -42,6 +42,7 @@ libtutti_la_SOURCES += \
 	src/memory/relay.c src/memory/relay.h \
 	src/memory/room.c src/memory/room.h \
 	src/memory/staging.c src/memory/staging.h \
+	src/memory/stay.c src/memory/stay.h \
 	src/memory/storage.c src/memory/storage.h \
 	src/memory/stream.c src/memory/stream.h \
 	src/memory/svm.c src/memory/svm.h \
@@ -52,6 +53,8 @@ libtutti_la_SOURCES += \
 	src/sched/command.c src/sched/command.h \
 	src/sched/copy_task.c src/sched/copy_task.h \
 	src/sched/device_task.c src/sched/device_task.h \
+	src/sched/direct.c src/sched/direct.h \
+	src/sched/execution.c src/sched/execution.h \
 	src/sched/idle.c src/sched/idle.h \
 	src/sched/environment.c src/sched/environment.h \
 	src/sched/event.c src/sched/event.h \
@@ -75,6 +78,7 @@ libtutti_la_SOURCES += \
 	src/sched/transfer.c src/sched/transfer.h \
 	src/sched/transfer_command.c src/sched/transfer_command.h \
 	src/sched/transfer_many.c \
+	src/sched/transfer_direct.c \
 	src/sched/transfer_map.c \
 	src/sched/wait_list.c src/sched/wait_list.h \
 	src/virtual_device/argument_info.c src/virtual_device/argument_info.h \

@@ -2,6 +2,7 @@
 #include "memory/acquisition.h"
 
 #include "memory/relay.h"
+#include "memory/stay.h"
 
 static const struct {
     int node;
@@ -58,6 +59,7 @@ void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
     atomic_store(&acquisition->remaining, count + 1);
     for (unsigned i = 0; i < count; i++) {
         struct tutti_acquired *item = &items(acquisition)[i];
+        tutti_stay_make_way(item->view, uses[item->use].mode != STARPU_R);
         starpu_data_acquire_on_node_cb(item->view->handle, item->node, uses[item->use].mode,
                                        one_granted, acquisition);
     }

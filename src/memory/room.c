@@ -2,6 +2,7 @@
 #include "memory/room.h"
 
 #include "log.h"
+#include "memory/stay.h"
 #include "sched/runtime.h"
 
 #include <starpu.h>
@@ -38,6 +39,7 @@ bool tutti_room_is_scarce(const struct tutti_real_device *device) {
 bool tutti_room_take(const struct tutti_real_device *device, size_t size) {
     if (starpu_memory_allocate(device->place.node, size, 0) == 0)
         return true;
+    tutti_stay_leave(device);
     if (!waited(device, STUCK))
         return false;
     tutti_log(INFO, "%s: %zu bytes more than its share, as it waits for others", device->name,
@@ -56,6 +58,10 @@ bool tutti_room_refused(const struct tutti_real_device *device) { return waited(
 
 void tutti_room_begin_work(const struct tutti_real_device *device) {
     atomic_fetch_add(&state[device->index].working, 1);
+}
+
+unsigned tutti_room_working(const struct tutti_real_device *device) {
+    return atomic_load(&state[device->index].working);
 }
 
 void tutti_room_end_work(const struct tutti_real_device *device) {

@@ -28,4 +28,7 @@ bool tutti_room_refused(const struct tutti_real_device *device);
 void tutti_room_begin_work(const struct tutti_real_device *device);
 void tutti_room_end_work(const struct tutti_real_device *device);
 
+/* How many batches of commands execute there. */
+unsigned tutti_room_working(const struct tutti_real_device *device);
+
 #endif

@@ -114,6 +114,13 @@ void tutti_version_unpin(cl_mem mem) {
     pthread_mutex_unlock(&mem->lock);
 }
 
+bool tutti_version_is_pinned(cl_mem mem) {
+    pthread_mutex_lock(&mem->lock);
+    bool pinned = mem->pins > 0;
+    pthread_mutex_unlock(&mem->lock);
+    return pinned;
+}
+
 void tutti_version_destroy_all(cl_mem mem) {
     struct tutti_view *view = mem->view->next_version;
     for (; mem->versions > 1; mem->versions--) {

@@ -4,6 +4,7 @@
 #include "memory/block.h"
 #include "memory/pinned.h"
 #include "memory/relay.h"
+#include "memory/stay.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -83,6 +84,7 @@ void tutti_view_destroy(struct tutti_view *view) {
     if (tutti_runtime_usable()) {
         view->leaving = true;
         tutti_runtime_busy();
+        tutti_stay_end(view);
         starpu_data_unregister_no_coherency(view->handle);
         tutti_view_take_over(view);
         tutti_runtime_idle();

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 struct tutti_pinned;
+struct tutti_stay;
 struct tutti_view;
 
 /* Bytes of a view that another view of the same buffer has written since. Offsets in the buffer. */
@@ -66,6 +67,9 @@ struct tutti_view {
     bool last_writes;
     unsigned open_users;
     unsigned placed; /* bit of the device that the host put its content on; 0: none */
+    struct tutti_real_device *seat; /* where short commands used it last */
+
+    struct tutti_stay *stay; /* see stay.h */
 
     atomic_uint handed; /* see tutti_view_hand_over */
     bool leaving;       /* being destroyed, and used no more: what leaves a device is not evicted */

@@ -4,6 +4,8 @@
 #include "context.h"
 #include "env.h"
 #include "log.h"
+#include "memory/stay.h"
+#include "sched/direct.h"
 #include "virtual_device/device.h"
 
 #include <stdlib.h>
@@ -40,6 +42,7 @@ static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool w
 static struct tutti_batch *last_of(struct tutti_view *view) {
     struct tutti_batch *batch = (struct tutti_batch *)view->last_user;
     if (batch && atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
+        view->seat = batch->brief ? batch->device : NULL;
         view->last_user = NULL;
         release(batch);
         return NULL;
@@ -96,7 +99,8 @@ static unsigned merge(struct tutti_batch *batch, struct tutti_device_task *task)
         while (slot < batch->count && batch->use[slot].view != use->view)
             slot++;
         if (slot == batch->count)
-            slot = count++, batch->use[slot] = *use;
+            slot = count++,
+            batch->use[slot] = (struct tutti_device_use){.view = use->view, .mode = use->mode};
         use->slot = slot;
     }
     return count;
@@ -167,11 +171,19 @@ static unsigned fitting_devices(const struct tutti_device_use *use, unsigned cou
 /* With one more task the batch must stay within its limits, and fit where it did. */
 static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     if (batch->length >= TUTTI_COMMANDS_AT_ONCE || batch->expected + task->time > LONGEST ||
-        batch->devices != task->devices || !make_room(batch, task->count))
+        batch->devices & ~task->devices || !make_room(batch, task->count))
         return false;
     unsigned count = merge(batch, task);
     return count == batch->count || (count <= MOST_VIEWS && (fitting_devices(batch->use, count) &
                                                              batch->devices) == batch->devices);
+}
+
+static void submit(struct tutti_batch *batch) {
+    if (tutti_direct_submit(batch))
+        return;
+    for (unsigned i = 0; i < batch->count; i++)
+        tutti_stay_make_way(batch->use[i].view, batch->use[i].mode != STARPU_R);
+    tutti_device_task_submit(batch);
 }
 
 static void submit_open(struct tutti_batch *batch) {
@@ -186,7 +198,7 @@ static void submit_open(struct tutti_batch *batch) {
     release(batch->behind);
     batch->behind = NULL;
     atomic_store(&batch->state, TUTTI_BATCH_SUBMITTED);
-    tutti_device_task_submit(batch);
+    submit(batch);
 }
 
 void tutti_batch_flush(struct tutti_graph *graph) {
@@ -210,6 +222,8 @@ static void submit_followers(struct tutti_ready *ready) {
 
 void tutti_batch_end(struct tutti_batch *batch) {
     struct tutti_graph *graph = &batch->context->graph;
+    for (unsigned i = 0; i < batch->count && batch->direct; i++)
+        tutti_stay_release(batch->use[i].stay);
     free(batch->use);
     batch->use = NULL;
     if (atomic_exchange(&batch->state, TUTTI_BATCH_OVER) == TUTTI_BATCH_FOLLOWED) {
@@ -305,7 +319,23 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
         submit_open(conflicts.open); /* a view keeps it */
         conflicts.running = conflicts.open;
     }
-    return conflicts.running && open_behind(graph, conflicts.running, task);
+    if (!conflicts.running || tutti_direct_goes_on(conflicts.running) ||
+        !open_behind(graph, conflicts.running, task))
+        return false;
+    if (conflicts.running->direct)
+        tutti_direct_hurry();
+    return true;
+}
+
+bool tutti_batch_would_take(struct tutti_device_task *task) {
+    if (!may_join(task))
+        return false;
+    struct conflicts conflicts = find_conflicts(task);
+    if (conflicts.several)
+        return false;
+    if (conflicts.open)
+        return takes(conflicts.open, task);
+    return conflicts.running || tutti_direct_would_take(task);
 }
 
 void tutti_batch_add(struct tutti_device_task *task) {
@@ -316,12 +346,13 @@ void tutti_batch_add(struct tutti_device_task *task) {
         return;
     }
     task->devices &= fitting;
-    task->time = tutti_model_measured(task->model);
+    if (task->model)
+        task->time = tutti_model_measured(task->model);
     if (collect(&task->command.event->context->graph, task))
         return;
     struct tutti_batch *batch = create(task, false);
     if (batch)
-        tutti_device_task_submit(batch);
+        submit(batch);
     else
         tutti_command_done(&task->command, CL_OUT_OF_HOST_MEMORY);
 }

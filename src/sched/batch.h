@@ -34,12 +34,21 @@ struct tutti_batch {
     struct tutti_device_use *use; /* of all tasks together, each view once */
     unsigned count, room;
     struct tutti_real_device *device; /* that executes it */
+    cl_command_queue queue;           /* of the device: `kernels` or `measured` */
     cl_ulong began;                   /* host's clock */
+    cl_event end;                     /* of the last command, which holds the reference; or NULL */
     cl_int outcome;                   /* of commands that have no event */
+
+    bool direct;         /* past StarPU (direct.h) */
+    atomic_uint missing; /* stays that are not yet acquired */
+    struct tutti_batch *next_direct;
 };
 
 /* Gives the task to StarPU, now or with others. By the dispatching thread. */
 void tutti_batch_add(struct tutti_device_task *task);
+
+/* Would it go with others, or straight to a device? By the dispatching thread. */
+bool tutti_batch_would_take(struct tutti_device_task *task);
 
 /* Submits all open batches, before something else is dispatched. By the dispatching thread. */
 void tutti_batch_flush(struct tutti_graph *graph);

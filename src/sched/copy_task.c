@@ -66,9 +66,10 @@ static void start(struct tutti_command *command) {
 }
 
 static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,
-                      const cl_mem *mem, cl_event *event) {
+                      cl_command_queue queue, const struct tutti_storage *const *storage,
+                      cl_event *event) {
     const struct copy_task *copy = (const struct copy_task *)task;
-    return device->dispatch->clEnqueueCopyBuffer(device->place.kernels, mem[SOURCE], mem[TARGET],
+    return device->dispatch->clEnqueueCopyBuffer(queue, storage[SOURCE]->mem, storage[TARGET]->mem,
                                                  copy->offset, 0, copy->mem[TARGET]->size, 0, NULL,
                                                  event);
 }

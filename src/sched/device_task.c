@@ -2,22 +2,14 @@
 #include "sched/device_task.h"
 
 #include "context.h"
-#include "log.h"
-#include "memory/room.h"
-#include "sched/batch.h"
-#include "sched/idle.h"
+#include "sched/execution.h"
 #include "sched/runtime.h"
-#include "sched/statistics.h"
-#include "virtual_device/driver.h"
 
 #include <starpu_opencl.h>
 #include <stdlib.h>
 
 /* µs: to wait for so little in the worker costs less than to have StarPU poll for it. */
 #define WORTH_WAITING 100.0
-
-/* µs that a batch may be late without a reason in its kernels. */
-#define TOLERATED 5000.0
 
 /* The codelet's implementations: StarPU's worker goes on while the device works, or waits. */
 enum { GOES_ON, WAITS };
@@ -59,101 +51,13 @@ static double cost(struct starpu_task *starpu_task, struct starpu_perfmodel_arch
     return 1;
 }
 
-static cl_ulong profile(const cl_icd_dispatch *driver, cl_event event, cl_profiling_info what) {
-    cl_ulong value = 0;
-    return driver->clGetEventProfilingInfo(event, what, sizeof(value), &value, NULL) == CL_SUCCESS
-               ? value
-               : 0;
-}
-
-/* Waits for the real command if it must, and takes its result and times. */
-static void take_result(struct tutti_device_task *task, const struct tutti_real_device *device) {
-    const cl_icd_dispatch *driver = device->dispatch;
-    cl_int status = CL_QUEUED, error = CL_SUCCESS;
-    driver->clGetEventInfo(task->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-                           NULL);
-    if (status > CL_COMPLETE) {
-        error = driver->clWaitForEvents(1, &task->real);
-        if (driver->clGetEventInfo(task->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                                   &status, NULL) != CL_SUCCESS ||
-            status > CL_COMPLETE)
-            status = error == CL_SUCCESS ? CL_COMPLETE : error;
-    }
-    if (status == CL_COMPLETE) {
-        task->real_queued = profile(driver, task->real, CL_PROFILING_COMMAND_QUEUED);
-        task->real_start = profile(driver, task->real, CL_PROFILING_COMMAND_START);
-        task->real_end = profile(driver, task->real, CL_PROFILING_COMMAND_END);
-    }
-    task->result = status;
-    driver->clReleaseEvent(task->real);
-    task->real = NULL;
-}
-
-static void take_times(struct tutti_device_task *task, struct tutti_real_device *device) {
-    cl_event event = task->command.event;
-    double time = 0;
-    if (task->real_end) {
-        /* The device's clock is not the host's: the moment of the enqueue is known in both. */
-        cl_ulong wait =
-            task->real_start > task->real_queued ? task->real_start - task->real_queued : 0;
-        cl_ulong length = task->real_end > task->real_start ? task->real_end - task->real_start : 0;
-        event->started = task->enqueued + wait;
-        event->ended = event->started + length;
-        time = (double)length / 1000;
-        if (task->result == CL_COMPLETE)
-            tutti_model_learn(task->model, device, time);
-    }
-    if (task->result == CL_COMPLETE)
-        tutti_statistics_count(task, device, time);
-}
-
 /*
- * A kernel's arguments may make it longer than it ever was. A batch that took far longer than its
- * models said tells so, though its commands were not measured: the next ones are no batch.
- */
-static void notice_delay(const struct tutti_batch *batch) {
-    double took = (double)(tutti_runtime_now() - batch->began) / 1000;
-    if (batch->length == 1 || took < TOLERATED + 4 * batch->expected)
-        return;
-    for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        if (!task->real_end)
-            tutti_model_learn(task->model, batch->device, took / batch->length);
-}
-
-/* Ends all commands of the batch, in order. */
-static void end_all(struct tutti_batch *batch) {
-    struct tutti_command *commands[TUTTI_COMMANDS_AT_ONCE];
-    cl_int results[TUTTI_COMMANDS_AT_ONCE];
-    unsigned count = 0;
-    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
-        take_times(task, batch->device);
-        commands[count] = &task->command;
-        results[count++] = task->result;
-    }
-    tutti_batch_end(batch);
-    tutti_commands_done(count, commands, results);
-}
-
-/*
- * StarPU's task is over; in a worker's thread. What StarPU did not call (`device` is NULL) can't
- * happen: a submitted task is always executed.
+ * StarPU's task is over; in a worker's thread. What StarPU did not call can't happen: a submitted
+ * task is always executed.
  */
 static void finished(void *argument) {
-    struct tutti_batch *batch = argument;
-    tutti_idle_worked();
-    tutti_room_end_work(batch->device);
-    cl_int last = batch->outcome;
-    for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        if (task->real) {
-            take_result(task, batch->device);
-            last = task->result;
-        }
-    for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        if (task->result == CL_RUNNING)
-            task->result = last;
-    if (batch->outcome == CL_COMPLETE)
-        notice_delay(batch);
-    end_all(batch);
+    tutti_execution_collect(argument);
+    tutti_execution_end(argument);
 }
 
 /*
@@ -165,87 +69,19 @@ static void finished(void *argument) {
 static bool tell_starpu(const struct tutti_real_device *device, cl_event last) {
     cl_command_queue starpu_queue;
     starpu_opencl_get_queue(device->place.devid, &starpu_queue);
-    if (device->dispatch->clEnqueueBarrierWithWaitList(starpu_queue, 1, &last, NULL) != CL_SUCCESS)
-        return false;
-    device->dispatch->clFlush(device->place.kernels);
-    return true;
-}
-
-/*
- * The device's queue is in order, so that the end of the last command is the end of all. Others
- * need an event for their times, if the model or the program may want them: asking for those takes
- * the driver as long as a short kernel.
- */
-static bool wants_event(const struct tutti_batch *batch, struct tutti_device_task *task) {
-    return task->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE ||
-           (!task->next && !waits(batch, batch->device)) ||
-           tutti_model_is_curious(task->model, batch->device);
-}
-
-static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task, void *buffers[]) {
-    struct tutti_real_device *device = batch->device;
-    cl_mem few[16], *mem = few;
-    task->real = NULL;
-    if (task->command.event->failed) {
-        task->result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
-        return;
-    }
-    if (task->count > 16 && !(mem = malloc(task->count * sizeof(*mem)))) {
-        task->result = CL_OUT_OF_HOST_MEMORY;
-        return;
-    }
-    task->result = CL_RUNNING; /* until it is known */
-    for (unsigned i = 0; i < task->count; i++) {
-        const struct tutti_interface *interface = buffers[task->use[i].slot];
-        mem[i] = interface->storage.argument;
-        tutti_history_use(task->use[i].view->history, device, task->use[i].placed);
-        if (!mem[i])
-            task->result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    }
-    if (task->result == CL_RUNNING) {
-        task->enqueued = tutti_runtime_now();
-        cl_int error =
-            task->enqueue(task, device, mem, wants_event(batch, task) ? &task->real : NULL);
-        if (error != CL_SUCCESS) {
-            tutti_log(ERROR, "%s: enqueue failed with %d", device->name, error);
-            task->result = error;
-            task->real = NULL;
-        }
-    }
-    if (mem != few)
-        free(mem);
+    return device->dispatch->clEnqueueBarrierWithWaitList(starpu_queue, 1, &last, NULL) ==
+           CL_SUCCESS;
 }
 
 static void execute(void *buffers[], void *argument) {
     struct tutti_batch *batch = argument;
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
-    tutti_idle_worked();
     batch->device = device;
-    batch->began = tutti_runtime_now();
-    tutti_room_begin_work(device);
     for (unsigned i = 0; i < batch->count; i++)
-        tutti_view_take_over(batch->use[i].view);
-    if (batch->length > 1)
-        tutti_log(DEBUG, "%s: %u kernels as one task", device->name, batch->length);
-    pthread_mutex_lock(&batch->context->graph.lock);
-    for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        tutti_event_advance(task->command.event, CL_RUNNING);
-    pthread_mutex_unlock(&batch->context->graph.lock);
-    tutti_driver_lock(device);
-    cl_event last = NULL; /* the end of all */
-    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
-        enqueue(batch, task, buffers);
-        if (task->result != CL_RUNNING)
-            tutti_event_break(task->command.event);
-        last = task->real;
-    }
-    /* The last one may have failed, and the others need no event. */
-    batch->outcome = CL_COMPLETE;
-    if (waits(batch, device) || !last || !tell_starpu(device, last))
-        batch->outcome = device->dispatch->clFinish(device->place.kernels);
-    tutti_driver_unlock(device);
-    for (unsigned i = 0; i < batch->count; i++)
-        tutti_view_hand_over(batch->use[i].view);
+        batch->use[i].storage = &((const struct tutti_interface *)buffers[i])->storage;
+    tutti_execution_start(batch, waits(batch, device) ? TUTTI_ENDS_HERE : TUTTI_ENDS_LATER);
+    if (batch->end && !tell_starpu(device, batch->end))
+        batch->outcome = device->dispatch->clFinish(batch->queue);
 }
 
 static struct starpu_perfmodel model = {
@@ -260,12 +96,6 @@ static struct starpu_codelet codelet = {
     .model = &model,
     .name = "tutti",
 };
-
-static void fail(struct tutti_batch *batch, cl_int error) {
-    for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        task->result = error;
-    end_all(batch);
-}
 
 void tutti_device_task_submit(struct tutti_batch *batch) {
     bool prints = batch->first->prints; /* then it is alone */
@@ -282,7 +112,7 @@ void tutti_device_task_submit(struct tutti_batch *batch) {
         starpu_task->dyn_modes = modes = malloc(count * sizeof(*modes));
         if (!handles || !modes) {
             starpu_task_destroy(starpu_task);
-            fail(batch, CL_OUT_OF_HOST_MEMORY);
+            tutti_execution_fail(batch, CL_OUT_OF_HOST_MEMORY);
             return;
         }
     }
@@ -297,6 +127,6 @@ void tutti_device_task_submit(struct tutti_batch *batch) {
     __atomic_store_n(&starpu_task->cl_arg, batch, __ATOMIC_RELEASE);
     if (starpu_task_submit(starpu_task) != 0) {
         starpu_task_destroy(starpu_task);
-        fail(batch, CL_OUT_OF_RESOURCES);
+        tutti_execution_fail(batch, CL_OUT_OF_RESOURCES);
     }
 }

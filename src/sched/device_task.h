@@ -20,21 +20,27 @@ struct tutti_device_task {
     struct tutti_device_use {
         struct tutti_view *view;
         enum starpu_data_access_mode mode;
-        unsigned slot;   /* among the views of its batch */
-        unsigned placed; /* the view's, as the task finds it */
+        /* Of a task: its place among its batch's. Of a batch: the device's copy. */
+        unsigned slot;
+        const struct tutti_storage *storage;
+        struct tutti_stay *stay; /* a reference, if the batch goes past StarPU (direct.h) */
+        unsigned placed;         /* the view's, as the task finds it */
     } * use;
     double time; /* µs on the device that was measured to be best at it; 0: not measured */
     bool prints; /* keeps its order among all that print */
 
     /*
-     * Enqueues the real command on the device's `place.kernels`. `mem` holds one cl_mem for each
-     * use, none NULL. `event` may be NULL. Returns the driver's error.
+     * Enqueues the real command on this queue of the device. `storage` holds the device's copy
+     * for each use. `event` may be NULL. Returns the driver's error. What is over on return, and
+     * all before it, sets its `result` to CL_COMPLETE, its times, and no event.
      */
     cl_int (*enqueue)(struct tutti_device_task *task, struct tutti_real_device *device,
-                      const cl_mem *mem, cl_event *event);
-    struct tutti_model *model; /* of its times */
+                      cl_command_queue queue, const struct tutti_storage *const *storage,
+                      cl_event *event);
+    struct tutti_model *model; /* of its times; NULL: a small transfer, `time` is preset */
 
     struct tutti_device_task *next; /* in its batch */
+    bool measured; /* its times are wanted: it has an event on a queue with profiling */
     cl_event real; /* until its result is taken; NULL while RUNNING: the last one stands for it */
     cl_int result;
     cl_ulong enqueued;                          /* host's clock */

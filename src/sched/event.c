@@ -2,6 +2,7 @@
 #include "sched/event.h"
 
 #include "sched/command.h"
+#include "sched/direct.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -338,6 +339,7 @@ static void spin(cl_event event) {
 }
 
 cl_int tutti_event_wait(cl_event event) {
+    tutti_direct_help(event);
     spin(event);
     struct bucket *bucket = bucket_of(event);
     cl_int status;
@@ -385,5 +387,7 @@ cl_int tutti_event_add_callback(cl_event event, cl_int type,
         *last = callback;
     }
     pthread_mutex_unlock(&event->context->graph.lock);
+    if (status > type)
+        tutti_direct_hurry();
     return CL_SUCCESS;
 }

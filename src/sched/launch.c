@@ -167,7 +167,8 @@ static void start(struct tutti_command *command) {
 }
 
 static cl_int set_argument(const struct launch *launch, const struct tutti_real_device *device,
-                           cl_kernel real, unsigned index, const cl_mem *mem) {
+                           cl_kernel real, unsigned index,
+                           const struct tutti_storage *const *storage) {
     const cl_icd_dispatch *driver = device->dispatch;
     const struct tutti_argument *argument = &launch->arguments->argument[index];
     switch (launch->kernel->info[index].kind) {
@@ -176,7 +177,7 @@ static cl_int set_argument(const struct launch *launch, const struct tutti_real_
         if (argument->mem && has_address(argument->mem))
             return driver->clSetKernelArgSVMPointer(
                 real, index, argument->pointer ? argument->pointer : argument->mem->host_ptr);
-        cl_mem value = argument->mem ? mem[launch->use_of[index]] : NULL;
+        cl_mem value = argument->mem ? storage[launch->use_of[index]]->argument : NULL;
         return driver->clSetKernelArg(real, index, sizeof(value), &value);
     }
     case TUTTI_ARGUMENT_LOCAL:
@@ -204,19 +205,20 @@ static struct tutti_pocl_launch for_pocl(const struct launch *launch) {
 }
 
 static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,
-                      const cl_mem *mem, cl_event *event) {
+                      cl_command_queue queue, const struct tutti_storage *const *storage,
+                      cl_event *event) {
     struct launch *launch = (struct launch *)task;
     const struct tutti_range *range = &launch->range;
     cl_kernel real = launch->kernel->real[device->index];
     for (unsigned i = 0; i < launch->kernel->argument_count; i++) {
-        cl_int error = set_argument(launch, device, real, i, mem);
+        cl_int error = set_argument(launch, device, real, i, storage);
         if (error != CL_SUCCESS)
             return error;
     }
     struct tutti_pocl_launch pocl = for_pocl(launch);
     tutti_pocl_enter(device, &pocl);
     cl_int error = device->dispatch->clEnqueueNDRangeKernel(
-        device->place.kernels, real, range->dimensions, range->offset, range->global,
+        queue, real, range->dimensions, range->offset, range->global,
         range->local_given ? range->local : NULL, 0, NULL, event);
     tutti_pocl_leave(device);
     return error;

@@ -11,6 +11,8 @@
 #define WEIGHT 0.25
 #define FIRST_RUNS 8
 #define ONE_OF 16
+#define SHORT 50.0 /* µs: for such a kernel the measurement itself counts */
+#define ONE_OF_SHORT 64
 #define STORED_RUNS_AGAIN 2 /* one that was kept on disk is measured so often at first */
 /* Guess for a work-item that nobody measured: about 100 cycles of one lane. */
 #define CYCLES_PER_ITEM 100.0
@@ -276,7 +278,8 @@ bool tutti_model_is_curious(struct tutti_model *model, const struct tutti_real_d
         return false;
     unsigned runs =
         atomic_fetch_add_explicit(&model->runs[kind_of(device)], 1, memory_order_relaxed);
-    return runs < FIRST_RUNS || runs % ONE_OF == 0;
+    double time = atomic_load_explicit(&model->time[kind_of(device)], memory_order_relaxed);
+    return runs < FIRST_RUNS || runs % (time < SHORT ? ONE_OF_SHORT : ONE_OF) == 0;
 }
 
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,

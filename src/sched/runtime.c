@@ -4,6 +4,7 @@
 #include "env.h"
 #include "log.h"
 #include "memory/pinned.h"
+#include "sched/direct.h"
 #include "sched/environment.h"
 #include "sched/idle.h"
 #include "sched/model.h"
@@ -175,6 +176,7 @@ static void at_exit(void) {
            pthread_cond_timedwait(&pause_state.drained, &pause_state.lock, &deadline) != ETIMEDOUT)
         ;
     atomic_store(&runtime.exiting, true);
+    tutti_direct_stop();
     while (pause_state.trimming)
         pthread_cond_wait(&pause_state.drained, &pause_state.lock);
     if (!pause_state.paused) {
@@ -251,16 +253,26 @@ static bool number_devices(const struct tutti_device_list *list, struct tutti_ha
 static bool open_queues(struct tutti_real_device *device) {
     cl_int error = CL_SUCCESS;
     const cl_icd_dispatch *driver = device->dispatch;
-    cl_command_queue *queues[] = {&device->place.kernels, &device->place.uploads,
-                                  &device->place.downloads};
-    for (size_t i = 0; i < sizeof(queues) / sizeof(queues[0]); i++) {
-        *queues[i] = driver->clCreateCommandQueue(device->place.context, device->id,
-                                                  CL_QUEUE_PROFILING_ENABLE, &error);
+    pthread_mutex_init(&device->place.enqueues, NULL);
+    pthread_mutex_init(&device->place.ends, NULL);
+    const struct {
+        cl_command_queue *queue;
+        cl_command_queue_properties properties;
+    } queues[] = {{&device->place.uploads, 0},
+                  {&device->place.downloads, 0},
+                  {&device->place.measured, CL_QUEUE_PROFILING_ENABLE},
+                  {&device->place.kernels, 0}};
+    bool apart = device->type & CL_DEVICE_TYPE_GPU; /* see struct tutti_real_device */
+    for (size_t i = 0; i < (apart ? 4 : 3); i++) {
+        *queues[i].queue = driver->clCreateCommandQueue(device->place.context, device->id,
+                                                        queues[i].properties, &error);
         if (error != CL_SUCCESS) {
             tutti_log(ERROR, "%s: clCreateCommandQueue failed with %d", device->name, error);
             return false;
         }
     }
+    if (!apart)
+        device->place.kernels = device->place.measured;
     return true;
 }
 

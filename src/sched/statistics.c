@@ -28,6 +28,8 @@ static bool wanted(void) {
 
 void tutti_statistics_count(struct tutti_device_task *task, struct tutti_real_device *device,
                             double time) {
+    if (!task->model)
+        return;
     atomic_fetch_add_explicit(&executed[device->index], 1, memory_order_relaxed);
     if (!wanted())
         return;

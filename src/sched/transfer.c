@@ -3,6 +3,7 @@
 
 #include "memory/coherence.h"
 #include "memory/version.h"
+#include "sched/batch.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -68,6 +69,11 @@ static void granted(struct tutti_acquisition *acquisition) {
 static void start(struct tutti_command *command) {
     struct tutti_transfer *transfer = (struct tutti_transfer *)command;
     leave_ahead(transfer);
+    if (command->joins) {
+        if (tutti_transfer_go_direct(transfer))
+            return;
+        tutti_batch_flush(&command->event->context->graph);
+    }
     if (transfer->prepare && !transfer->prepare(transfer)) {
         tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
         return;

@@ -3,6 +3,7 @@
 #define TUTTI_TRANSFER_H
 
 #include "memory/acquisition.h"
+#include "sched/device_task.h"
 #include "sched/transfer_command.h"
 
 /*
@@ -12,7 +13,11 @@
 #define TUTTI_LARGEST_PATTERN 128 /* double16 */
 
 struct tutti_transfer {
-    struct tutti_command command;
+    union {
+        struct tutti_command command;
+        struct tutti_device_task task; /* see tutti_transfer_offer */
+    };
+    struct tutti_device_use direct;
     struct tutti_acquisition acquisition;
     bool (*prepare)(
         struct tutti_transfer *transfer); /* coherence, in dispatch order; may be NULL */
@@ -73,6 +78,13 @@ void tutti_transfer_note_host(struct tutti_transfer *transfer, const void *base,
 
 /* The storage of mem[0], taken for the command. By the dispatching thread. */
 struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
+
+/*
+ * A read or write that is filled may be executed as a device task, if it is small enough: what may
+ * happen is decided when it is dispatched. True: it is under way.
+ */
+void tutti_transfer_offer(struct tutti_transfer *transfer);
+bool tutti_transfer_go_direct(struct tutti_transfer *transfer);
 
 /* `prepare` of what reads the place of mem[0]: takes its storage, which is brought up to date. */
 bool tutti_transfer_prepare_read(struct tutti_transfer *transfer);

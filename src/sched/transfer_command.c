@@ -56,6 +56,7 @@ struct tutti_command *tutti_transfer_read(cl_mem mem, const struct tutti_place *
     transfer->region = *region;
     transfer->target = target;
     tutti_transfer_note_host(transfer, target, true);
+    tutti_transfer_offer(transfer);
     return &transfer->command;
 }
 
@@ -81,6 +82,7 @@ struct tutti_command *tutti_transfer_write(cl_mem mem, const struct tutti_place 
     transfer->region = *region;
     transfer->source = source;
     tutti_transfer_note_host(transfer, source, false);
+    tutti_transfer_offer(transfer);
     return &transfer->command;
 }
 

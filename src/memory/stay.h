@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_STAY_H
+#define TUTTI_STAY_H
+
+#include "memory/view.h"
+
+/*
+ * A view that stays on a device from one command to the next: it is acquired there, so that
+ * commands can use it without asking StarPU for each. Others are ordered behind by StarPU, and get
+ * it when the stay ends: with the last reference to it. The view has one, and gives it up as soon
+ * as something else wants the view, or the device is short of memory.
+ */
+struct tutti_stay {
+    atomic_uint references;
+    struct tutti_view *view;
+    struct tutti_real_device *device;
+    bool writes;                                 /* acquired for writing as well */
+    const struct tutti_storage *_Atomic storage; /* the device's copy; NULL until acquired */
+    void (*granted)(void *argument);
+    void *argument;
+    cl_command_queue queue;          /* of its last commands; for the dispatching thread */
+    struct tutti_stay *next, **link; /* among all that views refer to */
+};
+
+/* Is there a stay for tutti_stay_take? */
+bool tutti_stay_is_there(struct tutti_view *view, const struct tutti_real_device *device,
+                         enum starpu_data_access_mode mode);
+
+/* The view's stay on that device, good for that mode and acquired: a reference. Else NULL. */
+struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_real_device *device,
+                                   enum starpu_data_access_mode mode);
+
+/*
+ * Can the view be acquired there at once, without any transfer or allocation? `users`: how many
+ * commands of the caller use it.
+ */
+bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device *device,
+                         enum starpu_data_access_mode mode, unsigned users);
+
+/*
+ * Begins a stay, in place of another one, and returns a reference; NULL when out of memory. Calls
+ * `granted` once it is acquired: maybe at once, maybe from one of StarPU's threads. By the
+ * dispatching thread.
+ */
+struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_device *device,
+                                    enum starpu_data_access_mode mode,
+                                    void (*granted)(void *argument), void *argument);
+
+void tutti_stay_release(struct tutti_stay *stay); /* NULL is allowed */
+
+/* Something else is about to use the view. By the dispatching thread. */
+void tutti_stay_make_way(struct tutti_view *view, bool writes);
+
+/* The view goes. In any thread, but nobody uses it any more. */
+void tutti_stay_end(struct tutti_view *view);
+
+/* The device needs memory: has all stays there ended soon. In any thread. */
+void tutti_stay_leave(const struct tutti_real_device *device);
+
+#endif

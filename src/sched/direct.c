@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/direct.h"
+
+#include "context.h"
+#include "env.h"
+#include "log.h"
+#include "memory/room.h"
+#include "memory/stay.h"
+#include "sched/execution.h"
+#include "sched/runtime.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <time.h>
+
+/*
+ * Commands of one batch: more are worth a StarPU task, in which the device's own thread enqueues
+ * them. PoCL may execute them in the thread that waits, which may be the program's.
+ */
+#define MOST 16
+#define MOST_AT_HOME 4
+/* Commands that may be under way on a device when one more comes. */
+#define MOST_AHEAD 4
+
+/* ns */
+#define LOOK 100000u    /* between two looks at what nobody waits for */
+#define DROWSY 5000000u /* without anything to look after: the thread goes */
+
+static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
+static atomic_uint working[TUTTI_MAX_DEVICES];  /* such batches, when they execute */
+
+/* One thread at a time for each device, so that commands end in the order of their execution. */
+static pthread_mutex_t completing[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
+                                                            PTHREAD_MUTEX_INITIALIZER};
+
+static struct {
+    pthread_mutex_t lock; /* guards all below, and what batches say of themselves here */
+    pthread_cond_t wake;
+    struct tutti_batch *first, **last; /* to be completed, oldest first */
+    atomic_uint count;
+    struct tutti_job watch;
+    bool watched, hurry, stopped;
+} direct = {
+    .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .last = &direct.first};
+
+static bool is_wanted(void) {
+    const char *wanted = tutti_env_string(TUTTI_DIRECT);
+    return !wanted || strcmp(wanted, "never") != 0;
+}
+
+/* Takes the oldest batch of the device out of the list; NULL: there is none. */
+static struct tutti_batch *take_next(const struct tutti_real_device *device) {
+    pthread_mutex_lock(&direct.lock);
+    struct tutti_batch **link = &direct.first;
+    while (*link && (*link)->device != device)
+        link = &(*link)->next_direct;
+    struct tutti_batch *batch = direct.stopped ? NULL : *link;
+    if (batch) {
+        *link = batch->next_direct;
+        if (!*link)
+            direct.last = link;
+        atomic_fetch_sub(&direct.count, 1);
+    }
+    pthread_mutex_unlock(&direct.lock);
+    return batch;
+}
+
+static void start(struct tutti_batch *batch) {
+    struct tutti_real_device *device = batch->device;
+    tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
+    atomic_fetch_add(&working[device->index], 1);
+    tutti_execution_start(batch, device->place.synchronous ? TUTTI_ENDS_HERE : TUTTI_ENDS_LATER);
+}
+
+/* Completes the oldest batch of the device, when it is over. */
+static void complete_next(struct tutti_real_device *device) {
+    pthread_mutex_lock(&completing[device->index]);
+    struct tutti_batch *batch = take_next(device);
+    if (batch && device->place.synchronous)
+        start(batch);
+    else if (batch && batch->end)
+        device->dispatch->clWaitForEvents(1, &batch->end);
+    if (batch) {
+        atomic_fetch_sub(&commands[device->index], batch->length);
+        tutti_execution_collect(batch);
+        atomic_fetch_sub(&working[device->index], 1);
+    }
+    pthread_mutex_unlock(&completing[device->index]);
+    if (batch)
+        tutti_execution_end(batch);
+}
+
+static bool is_over(const struct tutti_batch *batch) {
+    cl_int status = CL_COMPLETE;
+    if (batch->end)
+        batch->device->dispatch->clGetEventInfo(batch->end, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                sizeof(status), &status, NULL);
+    return status <= CL_COMPLETE;
+}
+
+/* A device whose next batch can be completed without delay, in a thread that has time. Lock held.
+ */
+static struct tutti_real_device *find_ripe(void) {
+    cl_ulong now = tutti_runtime_now();
+    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
+        if ((direct.hurry || now - batch->began > LOOK) &&
+            (batch->device->place.synchronous || is_over(batch)))
+            return batch->device;
+    return NULL;
+}
+
+static void doze(void) {
+    struct timespec deadline;
+    clock_gettime(CLOCK_REALTIME, &deadline);
+    deadline.tv_nsec += direct.hurry ? LOOK / 10 : LOOK;
+    if (deadline.tv_nsec >= 1000000000) {
+        deadline.tv_sec++;
+        deadline.tv_nsec -= 1000000000;
+    }
+    pthread_cond_timedwait(&direct.wake, &direct.lock, &deadline);
+}
+
+static void watch(struct tutti_job *job) {
+    (void)job;
+    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); /* else Linux adds up to 50 µs to each sleep */
+    cl_ulong worked = tutti_runtime_now();
+    pthread_mutex_lock(&direct.lock);
+    while (!direct.stopped && (direct.first || tutti_runtime_now() - worked < DROWSY)) {
+        struct tutti_real_device *device = find_ripe();
+        if (device) {
+            pthread_mutex_unlock(&direct.lock);
+            complete_next(device);
+            worked = tutti_runtime_now();
+            pthread_mutex_lock(&direct.lock);
+        } else {
+            if (!direct.first)
+                direct.hurry = false;
+            doze();
+        }
+    }
+    direct.watched = false;
+    pthread_mutex_unlock(&direct.lock);
+}
+
+static void enter(struct tutti_batch *batch) {
+    batch->next_direct = NULL;
+    pthread_mutex_lock(&direct.lock);
+    *direct.last = batch;
+    direct.last = &batch->next_direct;
+    atomic_fetch_add(&direct.count, 1);
+    bool watched = direct.watched || direct.stopped;
+    direct.watched = true;
+    pthread_mutex_unlock(&direct.lock);
+    if (!watched) {
+        direct.watch.run = watch;
+        tutti_pool_run(&direct.watch);
+    }
+}
+
+/* One of the batch's stays is acquired, or all were asked for. */
+static void granted(void *argument) {
+    struct tutti_batch *batch = argument;
+    if (atomic_fetch_sub(&batch->missing, 1) != 1)
+        return;
+    for (unsigned i = 0; i < batch->count; i++) {
+        struct tutti_stay *stay = batch->use[i].stay;
+        if (!stay) {
+            atomic_fetch_sub(&commands[batch->device->index], batch->length);
+            tutti_execution_fail(batch, CL_OUT_OF_HOST_MEMORY);
+            return;
+        }
+        batch->use[i].storage = atomic_load(&stay->storage);
+    }
+    batch->began = tutti_runtime_now();
+    if (!batch->device->place.synchronous)
+        start(batch);
+    enter(batch);
+}
+
+/*
+ * A device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
+ * for all that is on the queue (transfer_direct.c).
+ */
+static bool has_time(const struct tutti_real_device *device, unsigned length) {
+    unsigned under_way = atomic_load(&commands[device->index]);
+    if (tutti_room_working(device) > atomic_load(&working[device->index]))
+        return false;
+    if (device->shares_host)
+        return under_way == 0 && length <= MOST_AT_HOME;
+    return under_way == 0 ? length <= MOST : under_way + length <= MOST_AHEAD;
+}
+
+/* How many commands of the batch use the view. */
+static unsigned users_of(const struct tutti_batch *batch, const struct tutti_view *view) {
+    unsigned users = 0;
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
+        for (unsigned i = 0; i < task->count; i++)
+            users += task->use[i].view == view;
+    return users;
+}
+
+static void release_stays(struct tutti_batch *batch) {
+    for (unsigned i = 0; i < batch->count; i++) {
+        tutti_stay_release(batch->use[i].stay);
+        batch->use[i].stay = NULL;
+    }
+}
+
+/* Takes the stays that there are; do all others begin at once? */
+static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device *device) {
+    for (unsigned i = 0; i < batch->count; i++) {
+        struct tutti_device_use *use = &batch->use[i];
+        use->stay = tutti_stay_take(use->view, device, use->mode);
+        if (use->stay ||
+            tutti_stay_is_ready(use->view, device, use->mode, users_of(batch, use->view)))
+            continue;
+        release_stays(batch); /* those from here on have none */
+        return false;
+    }
+    return true;
+}
+
+/* The device that all the views were used on last. */
+static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
+    struct tutti_real_device *device = batch->count ? batch->use[0].view->seat : NULL;
+    for (unsigned i = 1; i < batch->count; i++)
+        if (batch->use[i].view->seat != device)
+            return NULL;
+    return device && batch->devices & 1u << device->index ? device : NULL;
+}
+
+/*
+ * Behind commands that are under way the batch must go to their queue, where it is measured or not
+ * as they are.
+ */
+static bool choose_queue(struct tutti_batch *batch) {
+    const struct tutti_real_device *device = batch->device;
+    tutti_execution_choose_queue(batch);
+    if (atomic_load(&commands[device->index]) == 0)
+        return true;
+    bool profiled = batch->first->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE;
+    if (batch->length > 1 || profiled)
+        return false;
+    batch->first->measured = false;
+    batch->queue = device->place.kernels;
+    for (unsigned i = 0; i < batch->count; i++) {
+        const struct tutti_stay *stay = batch->use[i].stay;
+        if (stay && stay->queue != batch->queue)
+            return false;
+    }
+    return true;
+}
+
+bool tutti_direct_submit(struct tutti_batch *batch) {
+    struct tutti_real_device *device = batch->brief && is_wanted() ? seat_of(batch) : NULL;
+    if (!device || !has_time(device, batch->length) || !take_stays(batch, device))
+        return false;
+    batch->device = device;
+    if (!choose_queue(batch)) {
+        release_stays(batch);
+        batch->device = NULL;
+        batch->queue = NULL;
+        return false;
+    }
+    batch->direct = true;
+    atomic_fetch_add(&commands[device->index], batch->length);
+    atomic_init(&batch->missing, 1);
+    for (unsigned i = 0; i < batch->count; i++) {
+        struct tutti_device_use *use = &batch->use[i];
+        if (!use->stay) {
+            atomic_fetch_add(&batch->missing, 1);
+            use->stay = tutti_stay_begin(use->view, device, use->mode, granted, batch);
+            if (!use->stay)
+                atomic_fetch_sub(&batch->missing, 1);
+        }
+        if (use->stay)
+            use->stay->queue = batch->queue;
+    }
+    granted(batch);
+    return true;
+}
+
+bool tutti_direct_goes_on(const struct tutti_batch *batch) {
+    return batch->direct && has_time(batch->device, 1);
+}
+
+bool tutti_direct_would_take(const struct tutti_device_task *task) {
+    const struct tutti_real_device *device = is_wanted() ? task->use[0].view->seat : NULL;
+    if (!device || !(task->devices & 1u << device->index) || !has_time(device, 1))
+        return false;
+    for (unsigned i = 0; i < task->count; i++) {
+        const struct tutti_device_use *use = &task->use[i];
+        if (use->view->seat != device || (!tutti_stay_is_there(use->view, device, use->mode) &&
+                                          !tutti_stay_is_ready(use->view, device, use->mode, 0)))
+            return false;
+    }
+    return true;
+}
+
+void tutti_direct_hurry(void) {
+    if (atomic_load(&direct.count) == 0)
+        return;
+    pthread_mutex_lock(&direct.lock);
+    if (!direct.hurry) {
+        direct.hurry = true;
+        pthread_cond_signal(&direct.wake);
+    }
+    pthread_mutex_unlock(&direct.lock);
+}
+
+/* Is the event's command one of the batch, or behind one of it in an in-order queue? */
+static bool concerns(const struct tutti_batch *batch, cl_event event) {
+    cl_command_queue queue =
+        event->queue && tutti_queue_in_order(event->queue) ? event->queue : NULL;
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
+        if (task->command.event == event || (queue && task->command.event->queue == queue))
+            return true;
+    return false;
+}
+
+/* The device whose next batch comes before the event, as far as is known here. */
+static struct tutti_real_device *device_before(cl_event event, bool only_if_over) {
+    pthread_mutex_lock(&direct.lock);
+    struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
+    while (batch && !concerns(batch, event))
+        batch = batch->next_direct;
+    struct tutti_real_device *device = batch ? batch->device : NULL;
+    if (device && only_if_over && !device->place.synchronous && !is_over(batch))
+        device = NULL;
+    pthread_mutex_unlock(&direct.lock);
+    return device;
+}
+
+void tutti_direct_help(cl_event event) {
+    while (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE) {
+        struct tutti_real_device *device = device_before(event, false);
+        if (!device) {
+            tutti_direct_hurry(); /* it may wait for another queue */
+            return;
+        }
+        complete_next(device);
+    }
+}
+
+void tutti_direct_look(cl_event event) {
+    struct tutti_real_device *device = NULL;
+    if (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
+        device = device_before(event, true);
+    if (device)
+        complete_next(device);
+}
+
+void tutti_direct_stop(void) {
+    pthread_mutex_lock(&direct.lock);
+    direct.stopped = true;
+    pthread_mutex_unlock(&direct.lock);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_DIRECT_H
+#define TUTTI_DIRECT_H
+
+#include "sched/batch.h"
+
+/*
+ * Short commands on data that lies on one device already, with nothing else to order them: they go
+ * straight to that device, as they would without Tutti, and their views stay there (memory/stay.h).
+ * A thread that waits for one sees to its end itself; a host thread looks after the others.
+ */
+
+/*
+ * Takes the batch, if it is of that kind, and sees to its end; else false. By the dispatching
+ * thread.
+ */
+bool tutti_direct_submit(struct tutti_batch *batch);
+
+/* Would it take a batch of this task alone, as things are? By the dispatching thread. */
+bool tutti_direct_would_take(const struct tutti_device_task *task);
+
+/* May one more command go right behind the batch, which is not over? */
+bool tutti_direct_goes_on(const struct tutti_batch *batch);
+
+/* Something waits for the end of a direct batch, though no thread does. */
+void tutti_direct_hurry(void);
+
+/* For a thread that is about to wait for the event: completes what it waits for, as far as here. */
+void tutti_direct_help(cl_event event);
+
+/* The same for who only looks at the event's status: completes what is over. */
+void tutti_direct_look(cl_event event);
+
+/* The process ends: drivers may be gone. */
+void tutti_direct_stop(void);
+
+#endif

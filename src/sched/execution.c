@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/execution.h"
+
+#include "context.h"
+#include "log.h"
+#include "memory/room.h"
+#include "sched/idle.h"
+#include "sched/runtime.h"
+#include "sched/statistics.h"
+#include "virtual_device/driver.h"
+
+#include <stdlib.h>
+
+/* µs that a batch may be late without a reason in its kernels. */
+#define TOLERATED 5000.0
+
+void tutti_execution_choose_queue(struct tutti_batch *batch) {
+    const struct tutti_real_device *device = batch->device;
+    batch->queue = device->place.kernels;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+        task->measured = task->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE ||
+                         tutti_model_is_curious(task->model, device);
+        if (task->measured)
+            batch->queue = device->place.measured;
+    }
+}
+
+static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
+                    enum tutti_ending ending) {
+    struct tutti_real_device *device = batch->device;
+    const struct tutti_storage *few[16], **storage = few;
+    /* The queue is in order: the end of the last command is the end of all. */
+    bool wants_event = task->measured || (!task->next && ending == TUTTI_ENDS_LATER);
+    task->real = NULL;
+    if (task->command.event->failed) {
+        task->result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
+        return;
+    }
+    if (task->count > 16 && !(storage = malloc(task->count * sizeof(*storage)))) {
+        task->result = CL_OUT_OF_HOST_MEMORY;
+        return;
+    }
+    task->result = CL_RUNNING; /* until it is known */
+    for (unsigned i = 0; i < task->count; i++) {
+        storage[i] = batch->use[task->use[i].slot].storage;
+        tutti_history_use(task->use[i].view->history, device, task->use[i].placed);
+        if (!storage[i]->argument)
+            task->result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    }
+    if (task->result == CL_RUNNING) {
+        task->enqueued = tutti_runtime_now();
+        cl_int error =
+            task->enqueue(task, device, batch->queue, storage, wants_event ? &task->real : NULL);
+        if (error != CL_SUCCESS) {
+            tutti_log(ERROR, "%s: enqueue failed with %d", device->name, error);
+            task->result = error;
+            task->real = NULL;
+        }
+    }
+    if (storage != few)
+        free(storage);
+}
+
+void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) {
+    struct tutti_real_device *device = batch->device;
+    tutti_idle_worked();
+    batch->began = tutti_runtime_now();
+    tutti_room_begin_work(device);
+    for (unsigned i = 0; i < batch->count; i++)
+        tutti_view_take_over(batch->use[i].view);
+    if (batch->length > 1)
+        tutti_log(DEBUG, "%s: %u kernels as one task", device->name, batch->length);
+    pthread_mutex_lock(&batch->context->graph.lock);
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        tutti_event_advance(task->command.event, CL_RUNNING);
+    pthread_mutex_unlock(&batch->context->graph.lock);
+
+    const cl_icd_dispatch *driver = device->dispatch;
+    if (!batch->queue)
+        tutti_execution_choose_queue(batch);
+    pthread_mutex_lock(&device->place.enqueues);
+    tutti_driver_lock(device);
+    bool over = false; /* a command that has ended waited for all before it */
+    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+        enqueue(batch, task, ending);
+        if (task->result < 0)
+            tutti_event_break(task->command.event);
+        batch->end = task->real;
+        over = task->result == CL_COMPLETE;
+    }
+    batch->outcome = CL_COMPLETE;
+    if (ending == TUTTI_ENDS_LATER && batch->end)
+        driver->clFlush(batch->queue);
+    else if (!over) /* the last one may have failed, and the others need no event */
+        batch->outcome = driver->clFinish(batch->queue);
+    tutti_driver_unlock(device);
+    pthread_mutex_unlock(&device->place.enqueues);
+    for (unsigned i = 0; i < batch->count; i++)
+        tutti_view_hand_over(batch->use[i].view);
+}
+
+static cl_ulong profile(const cl_icd_dispatch *driver, cl_event event, cl_profiling_info what) {
+    cl_ulong value = 0;
+    return driver->clGetEventProfilingInfo(event, what, sizeof(value), &value, NULL) == CL_SUCCESS
+               ? value
+               : 0;
+}
+
+/* Waits for the real command if it must, and takes its result and times. */
+static void take_result(struct tutti_device_task *task, const struct tutti_real_device *device) {
+    const cl_icd_dispatch *driver = device->dispatch;
+    cl_int status = CL_QUEUED, error = CL_SUCCESS;
+    driver->clGetEventInfo(task->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                           NULL);
+    if (status > CL_COMPLETE) {
+        error = driver->clWaitForEvents(1, &task->real);
+        if (driver->clGetEventInfo(task->real, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
+                                   &status, NULL) != CL_SUCCESS ||
+            status > CL_COMPLETE)
+            status = error == CL_SUCCESS ? CL_COMPLETE : error;
+    }
+    if (status == CL_COMPLETE && task->measured) {
+        task->real_queued = profile(driver, task->real, CL_PROFILING_COMMAND_QUEUED);
+        task->real_start = profile(driver, task->real, CL_PROFILING_COMMAND_START);
+        task->real_end = profile(driver, task->real, CL_PROFILING_COMMAND_END);
+    }
+    task->result = status;
+    driver->clReleaseEvent(task->real);
+    task->real = NULL;
+}
+
+static void take_times(struct tutti_device_task *task, struct tutti_real_device *device) {
+    cl_event event = task->command.event;
+    double time = 0;
+    if (task->real_end) {
+        /* The device's clock is not the host's: the moment of the enqueue is known in both. */
+        cl_ulong wait =
+            task->real_start > task->real_queued ? task->real_start - task->real_queued : 0;
+        cl_ulong length = task->real_end > task->real_start ? task->real_end - task->real_start : 0;
+        cl_ulong started = task->enqueued + wait;
+        /* Between the two moments of an enqueue this thread may have slept. */
+        if (started < device->place.last_end)
+            started = device->place.last_end;
+        event->started = started;
+        event->ended = device->place.last_end = started + length;
+        time = (double)length / 1000;
+        if (task->result == CL_COMPLETE)
+            tutti_model_learn(task->model, device, time);
+    }
+    if (task->result == CL_COMPLETE)
+        tutti_statistics_count(task, device, time);
+}
+
+/*
+ * A kernel's arguments may make it longer than it ever was. A batch that took far longer than its
+ * models said tells so, though its commands were not measured: the next ones are no batch.
+ */
+static void notice_delay(const struct tutti_batch *batch) {
+    double took = (double)(tutti_runtime_now() - batch->began) / 1000;
+    if ((batch->length == 1 && !batch->direct) || took < TOLERATED + 4 * batch->expected)
+        return;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        if (!task->real_end)
+            tutti_model_learn(task->model, batch->device, took / batch->length);
+}
+
+void tutti_execution_collect(struct tutti_batch *batch) {
+    tutti_idle_worked();
+    tutti_room_end_work(batch->device);
+    cl_int last = batch->outcome;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        if (task->real) {
+            take_result(task, batch->device);
+            last = task->result;
+        }
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        if (task->result == CL_RUNNING)
+            task->result = last;
+    pthread_mutex_lock(&batch->device->place.ends);
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        take_times(task, batch->device);
+    pthread_mutex_unlock(&batch->device->place.ends);
+    if (batch->outcome == CL_COMPLETE)
+        notice_delay(batch);
+}
+
+void tutti_execution_end(struct tutti_batch *batch) {
+    struct tutti_command *commands[TUTTI_COMMANDS_AT_ONCE];
+    cl_int results[TUTTI_COMMANDS_AT_ONCE];
+    unsigned count = 0;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+        commands[count] = &task->command;
+        results[count++] = task->result;
+    }
+    tutti_batch_end(batch);
+    tutti_commands_done(count, commands, results);
+}
+
+void tutti_execution_fail(struct tutti_batch *batch, cl_int error) {
+    for (struct tutti_device_task *task = batch->first; task; task = task->next)
+        task->result = error;
+    tutti_execution_end(batch);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_EXECUTION_H
+#define TUTTI_EXECUTION_H
+
+#include "sched/batch.h"
+
+/*
+ * What becomes of a batch on a real device, whoever brought its data there: StarPU (device_task.c)
+ * or nobody, as it stays there (direct.c).
+ */
+
+/*
+ * Chooses the queue: which commands are measured. Needed only for who must know it before the
+ * start.
+ */
+void tutti_execution_choose_queue(struct tutti_batch *batch);
+
+/* How the end of a batch is seen. */
+enum tutti_ending {
+    TUTTI_ENDS_HERE,  /* tutti_execution_start returns after it */
+    TUTTI_ENDS_LATER, /* with the event `batch->end`; NULL: it has ended, or failed, already */
+};
+
+/*
+ * Enqueues all commands of the batch on its device, where `use[].mem` is each view's memory; NULL:
+ * there is none for it.
+ */
+void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending);
+
+/* The device is done with the batch, or about to be: takes results and times. */
+void tutti_execution_collect(struct tutti_batch *batch);
+
+/* Ends the batch and all its commands. It, and the views, may be gone then. */
+void tutti_execution_end(struct tutti_batch *batch);
+
+/* The same for what was never started. */
+void tutti_execution_fail(struct tutti_batch *batch, cl_int error);
+
+#endif
