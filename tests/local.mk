@@ -34,6 +34,7 @@ TUTTI_TESTS = \
 	tests/test_statistics \
 	tests/test_strict \
 	tests/test_batch \
+	tests/test_direct \
 	tests/test_dataflow \
 	tests/test_failures \
 	tests/test_models \
@@ -195,6 +196,10 @@ tests_test_strict_LDADD = $(TEST_LIBS)
 tests_test_batch_SOURCES = tests/test_batch.c
 tests_test_batch_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_batch_LDADD = $(TEST_LIBS)
+
+tests_test_direct_SOURCES = tests/test_direct.c
+tests_test_direct_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_direct_LDADD = $(TEST_LIBS)
 
 tests_test_dataflow_SOURCES = tests/test_dataflow.c
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -153,6 +153,44 @@ START_TEST(large_buffers_take_turns) {
 }
 END_TEST
 
+/* Data of short kernels stay where they are from one to the next, until others need the room. */
+START_TEST(what_stays_makes_room) {
+    enum { BUFFERS = 4, ROUNDS = 3, KERNELS = 12 };
+    cl_mem large[BUFFERS];
+    cl_ulong evictions = 0;
+    cl_uint devices;
+    cl_kernel add;
+    cl_int one = 1, seen[2];
+
+    program = make_program(common_source);
+    add = make_kernel(program, "add");
+    ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+    for (int i = 0; i < BUFFERS; i++) {
+        large[i] = make_buffer(0, LARGE, NULL);
+        seen[0] = 0;
+        ck_ok(clEnqueueFillBuffer(queue, large[i], seen, sizeof(*seen), 0, LARGE, 0, NULL, NULL));
+    }
+    for (int i = 0; i < ROUNDS * BUFFERS; i++) {
+        set(add, 0, large[i % BUFFERS]);
+        for (int k = 0; k < KERNELS; k++) {
+            launch(add, 1);
+            ck_ok(clFinish(queue));
+        }
+    }
+    ck_ok(find_traffic()(large[0], 0, NULL, &devices));
+    for (int i = 0; i < BUFFERS; i++) {
+        read_ints(large[i], seen, 2);
+        ck_assert_int_eq(seen[0], ROUNDS * KERNELS);
+        ck_assert_int_eq(seen[1], 0);
+        evictions += traffic_of(large[i]).evictions;
+        ck_ok(clReleaseMemObject(large[i]));
+    }
+    ck_assert_msg(evictions > 0 || devices >= BUFFERS, "nothing was evicted");
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 /* The event of a kernel that can't run anywhere, once its end is known. */
 static cl_int failure_of(cl_kernel kernel, size_t global) {
     cl_event event;
@@ -357,9 +395,9 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        a_product_in_tiles,           large_buffers_take_turns,       what_fits_nowhere_fails,
-        a_device_that_refuses_memory, released_memory_is_there_again, what_is_only_read_moves_once,
-        a_mapped_part_stays,
+        a_product_in_tiles,           large_buffers_take_turns,     what_stays_makes_room,
+        what_fits_nowhere_fails,      a_device_that_refuses_memory, released_memory_is_there_again,
+        what_is_only_read_moves_once, a_mapped_part_stays,
     };
 
     setenv("TUTTI_DEVICE_MEMORY", "1M", 1);
