@@ -33,7 +33,6 @@ static int hand_to_starpu(struct tutti_real_device *device, enum tutti_direction
     cl_command_queue queue =
         direction == TUTTI_UPLOAD ? device->place.uploads : device->place.downloads;
     if (event && device->type & CL_DEVICE_TYPE_GPU) {
-        tutti_link_watch(device, direction, bytes, real);
         driver->clFlush(queue);
         *event = real;
         return -EAGAIN;

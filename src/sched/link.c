@@ -16,7 +16,6 @@
 #define LEAST_FOR_RATE ((size_t)256 << 10)
 #define WINDOW 2e6 /* ns: so long at most is measured as one */
 #define WEIGHT 0.25
-#define WATCHED 8 /* one of so many transfers that StarPU waits for is measured */
 
 static struct state {
     pthread_mutex_t lock;
@@ -25,9 +24,6 @@ static struct state {
     bool alone;                   /* none began while another was active */
     cl_ulong since;               /* when the window was opened */
     size_t bytes;                 /* in it */
-    cl_event watched;             /* NULL: none */
-    size_t watched_bytes;
-    unsigned passed;
 } states[TUTTI_MAX_DEVICES][TUTTI_DIRECTIONS];
 
 static void init_locks(void) {
@@ -89,41 +85,6 @@ void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction
         learn(state, device, state->bytes, time, state->alone);
         state->since = now;
         state->bytes = 0;
-    }
-    pthread_mutex_unlock(&state->lock);
-}
-
-/* Takes what a watched transfer took, if it is over. With the lock held. */
-static void take_watched(struct state *state, const struct tutti_real_device *device) {
-    const cl_icd_dispatch *driver = device->dispatch;
-    cl_int status = CL_QUEUED;
-    cl_ulong start = 0, end = 0;
-    if (!state->watched ||
-        driver->clGetEventInfo(state->watched, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                               &status, NULL) != CL_SUCCESS ||
-        status > CL_COMPLETE)
-        return;
-    if (status == CL_COMPLETE &&
-        driver->clGetEventProfilingInfo(state->watched, CL_PROFILING_COMMAND_START, sizeof(start),
-                                        &start, NULL) == CL_SUCCESS &&
-        driver->clGetEventProfilingInfo(state->watched, CL_PROFILING_COMMAND_END, sizeof(end), &end,
-                                        NULL) == CL_SUCCESS &&
-        end > start)
-        learn(state, device, state->watched_bytes, (double)(end - start), true);
-    driver->clReleaseEvent(state->watched);
-    state->watched = NULL;
-}
-
-void tutti_link_watch(const struct tutti_real_device *device, enum tutti_direction direction,
-                      size_t bytes, cl_event event) {
-    struct state *state = state_of(device, direction);
-    pthread_mutex_lock(&state->lock);
-    take_watched(state, device);
-    if (!state->watched && (state->rate == 0 || ++state->passed >= WATCHED) &&
-        device->dispatch->clRetainEvent(event) == CL_SUCCESS) {
-        state->watched = event;
-        state->watched_bytes = bytes;
-        state->passed = 0;
     }
     pthread_mutex_unlock(&state->lock);
 }

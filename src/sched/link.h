@@ -9,14 +9,14 @@
  * as they are made: StarPU's own measurement at its start is of other memory and other commands.
  */
 
-/* Around a transfer that the calling thread waits for. Several at once share the link. */
+/*
+ * Around a transfer that the calling thread waits for. Several at once share the link. What StarPU
+ * waits for itself teaches nothing: its event would have to be one of a queue with profiling, which
+ * costs small transfers more than they take.
+ */
 void tutti_link_begin(const struct tutti_real_device *device, enum tutti_direction direction);
 void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction direction,
                     size_t bytes);
-
-/* A transfer that StarPU waits for, on a queue that measures; retains some of the events. */
-void tutti_link_watch(const struct tutti_real_device *device, enum tutti_direction direction,
-                      size_t bytes, cl_event event);
 
 struct tutti_link {
     double latency; /* µs */
