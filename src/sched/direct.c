@@ -9,7 +9,6 @@
 #include "sched/execution.h"
 #include "sched/runtime.h"
 
-#include <errno.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>

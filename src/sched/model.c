@@ -221,7 +221,7 @@ static double ratio(const struct tutti_model *model, const struct tutti_real_dev
 
 double tutti_model_estimate(const struct tutti_model *model, const struct tutti_real_device *device,
                             enum tutti_certainty *certainty) {
-    *certainty = TUTTI_GUESSED;
+    *certainty = model ? TUTTI_GUESSED : TUTTI_MEASURED;
     if (!model)
         return LEAST_MICROSECONDS;
     unsigned kind = kind_of(device), count = tutti_devices()->count;
