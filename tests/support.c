@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 cl_platform_id platform;
 cl_device_id device;
@@ -323,4 +324,34 @@ const char *cl_error_name(cl_int code) {
 #undef NAME
     snprintf(other, sizeof(other), "error %d", code);
     return other;
+}
+
+static char log_path[96];
+static long log_read;
+
+bool test_log_begin(void) {
+    const char *directory = getenv("TMPDIR");
+    char setting[sizeof(log_path) + 8];
+
+    snprintf(log_path, sizeof(log_path), "%.64s/tutti-log.XXXXXX", directory ? directory : "/tmp");
+    int file = mkstemp(log_path);
+    if (file < 0)
+        return false;
+    close(file);
+    snprintf(setting, sizeof(setting), "debug:%s", log_path);
+    return setenv("TUTTI_LOG", setting, 1) == 0;
+}
+
+void test_log_end(void) { unlink(log_path); }
+
+FILE *test_log_open(void) {
+    FILE *log = fopen(log_path, "r");
+    if (log)
+        fseek(log, log_read, SEEK_SET);
+    return log;
+}
+
+void test_log_close(FILE *log) {
+    log_read = ftell(log);
+    fclose(log);
 }

@@ -155,6 +155,13 @@ void read_ints(cl_mem buffer, cl_int *to, size_t count);
 
 cl_int event_status(cl_event event);
 
+/* Before test_main: Tutti logs all it does to a file, until test_log_end. False: there is none. */
+bool test_log_begin(void);
+void test_log_end(void);
+/* What was logged since the last close, which notes how far it was read; NULL: nothing. */
+FILE *test_log_open(void);
+void test_log_close(FILE *log);
+
 /* Small deterministic generator, so that a seed repeats a run. */
 uint32_t next_random(uint32_t *state);
 

@@ -9,7 +9,6 @@
 
 enum { N = 256, BYTES = N * sizeof(cl_int), BUFFERS = 6 };
 
-static char log_path[64];
 static cl_program program;
 static cl_kernel scale, accumulate, subtract, work;
 static cl_mem buffers[BUFFERS];
@@ -119,7 +118,7 @@ static void check_all(void) {
 static int longest_batch(void) {
     char line[256];
     int longest = 0, length;
-    FILE *log = fopen(log_path, "r");
+    FILE *log = test_log_open();
 
     if (!log)
         return 0;
@@ -130,8 +129,7 @@ static int longest_batch(void) {
         if (end && sscanf(end, "%d", &length) == 1 && length > longest)
             longest = length;
     }
-    fclose(log);
-    ck_assert_int_eq(truncate(log_path, 0), 0);
+    test_log_close(log);
     return longest;
 }
 
@@ -376,19 +374,10 @@ int main(int argc, char **argv) {
                                   parts_of_a_buffer,
                                   each_command_has_its_event,
                                   waits_for_what_is_collected};
-    const char *directory = getenv("TMPDIR");
-    char setting[96];
-
-    snprintf(log_path, sizeof(log_path), "%.32s/tutti-batch.XXXXXX",
-             directory ? directory : "/tmp");
-    int log = mkstemp(log_path);
-    if (log < 0)
+    if (!test_log_begin())
         return 99;
-    close(log);
-    snprintf(setting, sizeof(setting), "debug:%s", log_path);
-    setenv("TUTTI_LOG", setting, 1);
     setenv("TUTTI_BATCH", "always", 1);
     int status = test_main(argc, argv, tests, COUNT(tests));
-    unlink(log_path);
+    test_log_end();
     return status;
 }

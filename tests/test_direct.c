@@ -12,8 +12,6 @@
 
 enum { N = 64, BYTES = N * sizeof(cl_int), ROUNDS = 40, SECONDS = 60 };
 
-static char log_path[64];
-
 static const char source[] = "kernel void advance(global int *a, constant int *factor) {"
                              "    size_t i = get_global_id(0); a[i] = a[i] * factor[0] + 1; }"
                              "kernel void add(global int *a, global const int *b) {"
@@ -82,13 +80,12 @@ static void check_all(struct state *state) {
 static int went_directly(void) {
     char line[256];
     int count = 0;
-    FILE *log = fopen(log_path, "r");
+    FILE *log = test_log_open();
     if (!log)
         return 0;
     while (fgets(line, sizeof(line), log))
         count += strstr(line, "past StarPU") != NULL;
-    fclose(log);
-    ck_assert_int_eq(truncate(log_path, 0), 0);
+    test_log_close(log);
     return count;
 }
 
@@ -330,19 +327,10 @@ int main(int argc, char **argv) {
     const TTest *const tests[] = {a_loop_of_small_commands,   nobody_waits,
                                   others_come_in_between,     chains_meet,
                                   threads_wait_for_their_own, another_queue_waits};
-    const char *directory = getenv("TMPDIR");
-    char setting[96];
-
-    snprintf(log_path, sizeof(log_path), "%.32s/tutti-direct.XXXXXX",
-             directory ? directory : "/tmp");
-    int file = mkstemp(log_path);
-    if (file < 0)
+    if (!test_log_begin())
         return 99;
-    close(file);
-    snprintf(setting, sizeof(setting), "debug:%s", log_path);
-    setenv("TUTTI_LOG", setting, 1);
     setenv("TUTTI_BATCH", "always", 1);
     int status = test_main(argc, argv, tests, COUNT(tests));
-    unlink(log_path);
+    test_log_end();
     return status;
 }
