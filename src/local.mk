@@ -46,6 +46,7 @@ libtutti_la_SOURCES += \
 	src/memory/storage.c src/memory/storage.h \
 	src/memory/stream.c src/memory/stream.h \
 	src/memory/svm.c src/memory/svm.h \
+	src/memory/svm_home.c src/memory/svm_home.h \
 	src/memory/transfer_path.c src/memory/transfer_path.h \
 	src/memory/version.c src/memory/version.h \
 	src/memory/view.c src/memory/view.h \

@@ -39,6 +39,7 @@ TUTTI_TESTS = \
 	tests/test_failures \
 	tests/test_models \
 	tests/test_frames \
+	tests/test_svm_device \
 	tests/test_policy \
 	tests/test_schedulers \
 	tests/test_rename \
@@ -96,6 +97,10 @@ tests_test_subbuffer_LDADD = $(TEST_LIBS)
 tests_test_svm_SOURCES = tests/test_svm.c
 tests_test_svm_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_svm_LDADD = $(TEST_LIBS)
+
+tests_test_svm_device_SOURCES = tests/test_svm_device.c
+tests_test_svm_device_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_svm_device_LDADD = $(TEST_LIBS)
 
 tests_test_transfer_SOURCES = tests/test_transfer.c
 tests_test_transfer_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -256,7 +256,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueSVMMigrateMem(
         return CL_INVALID_VALUE;
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     RETURN_IF(find_all(command_queue->context, num_svm_pointers, svm_pointers, sizes, &mems));
-    /* All devices work where the host does. */
+    /* It follows its uses by itself. */
     struct tutti_command *command = tutti_transfer_migrate(num_svm_pointers, mems, false);
     free(mems);
     return tutti_enqueue(command, command_queue, CL_COMMAND_SVM_MIGRATE_MEM, list, false, event);

@@ -7,6 +7,7 @@
 #include "memory/relay.h"
 #include "memory/staging.h"
 #include "memory/stream.h"
+#include "memory/svm_home.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,13 +15,18 @@
 /* Less goes as fast through any memory. */
 #define LEAST_PINNED ((size_t)64 << 10)
 
+/* The home memory for a use by the host; NULL when out of memory. */
+static void *open_home(struct tutti_view *view, bool writes) {
+    return tutti_svm_home_use(view, NULL, writes) == CL_SUCCESS ? tutti_view_home(view) : NULL;
+}
+
 /* What a part of a view is read from: home memory if it is valid, else a device. */
 static cl_int read_copies(struct tutti_view *view, const struct tutti_copies *copies,
                           const struct tutti_place *from, void *target,
                           const struct tutti_place *to, const struct tutti_region *region) {
     if (!copies->home && copies->count)
         return tutti_copy_read(view, &copies->on[0], from, target, to, region);
-    void *home = tutti_view_home(view);
+    void *home = open_home(view, false);
     if (!home)
         return CL_OUT_OF_HOST_MEMORY;
     struct tutti_place at_home = tutti_view_at_home(view, from);
@@ -46,7 +52,7 @@ cl_int tutti_access_write(struct tutti_view *view, const struct tutti_place *to,
     struct tutti_copies copies;
     written_copies(view, &copies);
     if (copies.home) {
-        void *home = tutti_view_home(view);
+        void *home = open_home(view, true);
         if (!home)
             return CL_OUT_OF_HOST_MEMORY;
         struct tutti_place at_home = tutti_view_at_home(view, to);
@@ -66,7 +72,7 @@ cl_int tutti_access_fill(struct tutti_view *view, size_t offset, size_t size, co
     struct tutti_copies copies;
     written_copies(view, &copies);
     if (copies.home) {
-        char *home = tutti_view_home(view);
+        char *home = open_home(view, true);
         if (!home)
             return CL_OUT_OF_HOST_MEMORY;
         tutti_region_fill(home + offset, size, pattern, pattern_size);
@@ -90,7 +96,7 @@ cl_int tutti_access_fill_image(struct tutti_view *view, const struct tutti_place
     struct tutti_copies copies;
     written_copies(view, &copies);
     if (copies.home) {
-        char *home = tutti_view_home(view);
+        char *home = open_home(view, true);
         if (!home)
             return CL_OUT_OF_HOST_MEMORY;
         struct tutti_place at_home = tutti_view_at_home(view, place);
@@ -159,8 +165,8 @@ cl_int tutti_access_copy(struct tutti_view *source, const struct tutti_place *fr
     struct tutti_copies sources, targets;
     tutti_view_copies(source, &sources);
     written_copies(target, &targets);
-    char *source_home = sources.home ? tutti_view_home(source) : NULL;
-    char *target_home = targets.home ? tutti_view_home(target) : NULL;
+    char *source_home = sources.home ? open_home(source, false) : NULL;
+    char *target_home = targets.home ? open_home(target, true) : NULL;
     if ((sources.home && !source_home) || (targets.home && !target_home))
         return CL_OUT_OF_HOST_MEMORY;
 
@@ -193,7 +199,7 @@ cl_int tutti_access_pull(struct tutti_view *view, const struct tutti_place *plac
     tutti_view_copies(view, &copies);
     if (copies.home || !copies.count)
         return CL_SUCCESS;
-    char *home = tutti_view_home(view);
+    char *home = open_home(view, true);
     if (!home)
         return CL_OUT_OF_HOST_MEMORY;
     struct tutti_place at_home = tutti_view_at_home(view, place);
@@ -204,7 +210,7 @@ cl_int tutti_access_push(struct tutti_view *view, const struct tutti_place *plac
                          const struct tutti_region *region) {
     struct tutti_copies copies;
     written_copies(view, &copies);
-    char *home = tutti_view_home(view);
+    char *home = open_home(view, false);
     if (!home)
         return CL_OUT_OF_HOST_MEMORY;
     struct tutti_place at_home = tutti_view_at_home(view, place);

@@ -32,6 +32,17 @@ static void *packed_home(struct tutti_view *view) {
                : NULL;
 }
 
+static cl_int create_storage(const struct tutti_real_device *device, struct tutti_view *view,
+                             struct tutti_storage *storage) {
+    if (!view->svm)
+        return tutti_storage_create(device, &view->shape, view->size,
+                                    device->at_home ? packed_home(view) : NULL, storage);
+    /* Kernels get its address. */
+    storage->bytes = tutti_view_home(view);
+    storage->at_home = true;
+    return CL_SUCCESS;
+}
+
 static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     struct tutti_interface *interface = data_interface;
     struct tutti_view *view = interface->view;
@@ -42,9 +53,7 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     memset(&interface->storage, 0, sizeof(interface->storage));
     if (!tutti_room_take(device, view->size))
         return -ENOMEM;
-    cl_int error =
-        tutti_storage_create(device, &view->shape, view->size,
-                             device->at_home ? packed_home(view) : NULL, &interface->storage);
+    cl_int error = create_storage(device, view, &interface->storage);
     if (error == CL_SUCCESS) {
         tutti_room_filled(device);
         tutti_view_hand_over(view);

@@ -4,7 +4,7 @@
 
 #include "virtual_device/image.h"
 
-/* The real memory objects of one view on one device. */
+/* The real memory objects of one view on one device; shared virtual memory needs none. */
 struct tutti_storage {
     cl_mem mem;      /* what transfers work on */
     cl_mem argument; /* what kernels get: `mem`, or the image over it */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/svm.h"
 
-#include "memory/block.h"
+#include "memory/svm_home.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,28 +33,30 @@ static bool insert(cl_context context, cl_mem mem) {
     return list != NULL;
 }
 
-static void CL_CALLBACK free_memory(cl_mem mem, void *memory) {
-    tutti_block_free(memory, mem->size);
+static void CL_CALLBACK free_home(cl_mem mem, void *home) {
+    (void)mem;
+    tutti_svm_home_destroy(home);
 }
 
 void *tutti_svm_allocate(cl_context context, cl_mem_flags flags, size_t size) {
-    void *memory = tutti_block_allocate(size);
+    struct tutti_svm_home *home = tutti_svm_home_create(size);
     struct tutti_mem_callback *callback = malloc(sizeof(*callback));
     cl_mem mem = NULL;
     cl_int error;
-    if (memory && callback)
-        mem = tutti_mem_create_buffer(context, flags | CL_MEM_USE_HOST_PTR, size, memory, NULL, 0,
-                                      &error);
+    if (home && callback)
+        mem = tutti_mem_create_buffer(context, flags | CL_MEM_USE_HOST_PTR, size,
+                                      tutti_svm_home_bytes(home), NULL, 0, &error);
     if (!mem) {
-        tutti_block_free(memory, size);
+        tutti_svm_home_destroy(home);
         free(callback);
         return NULL;
     }
-    *callback = (struct tutti_mem_callback){.function = free_memory, .user_data = memory};
+    *callback = (struct tutti_mem_callback){.function = free_home, .user_data = home};
     mem->callbacks = callback;
     mem->is_svm = true;
+    mem->view->svm = home;
     if (insert(context, mem))
-        return memory;
+        return mem->host_ptr;
     tutti_object_user_release(mem);
     return NULL;
 }

@@ -127,7 +127,7 @@ static size_t home_bytes(const struct tutti_view *view) {
 }
 
 void tutti_view_lock_home(struct tutti_view *view) {
-    if (!view->home_is_users || view->size < LEAST_LOCKED)
+    if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED)
         return;
     pthread_mutex_lock(&view->lock);
     /* It costs about as much as a transfer: it pays when there are more of them. */

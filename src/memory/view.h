@@ -12,6 +12,7 @@
 
 struct tutti_pinned;
 struct tutti_stay;
+struct tutti_svm_home;
 struct tutti_view;
 
 /* Bytes of a view that another view of the same buffer has written since. Offsets in the buffer. */
@@ -82,6 +83,7 @@ struct tutti_view {
     void *home;                  /* host memory; made at first use, and stays where it is */
     bool home_is_users;          /* CL_MEM_USE_HOST_PTR */
     struct tutti_pinned *pinned; /* the home memory's, if it is page-locked */
+    struct tutti_svm_home *svm;  /* svm_home.h: the home memory's; written before the first use */
     unsigned transfers;          /* of the program's memory as a whole */
     struct tutti_mapped *mapped;
 };

@@ -4,6 +4,7 @@
 #include "context.h"
 #include "log.h"
 #include "memory/room.h"
+#include "memory/svm_home.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
@@ -44,8 +45,12 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
     for (unsigned i = 0; i < task->count; i++) {
         storage[i] = batch->use[task->use[i].slot].storage;
         tutti_history_use(task->use[i].view->history, device, task->use[i].placed);
-        if (!storage[i]->argument)
+        if (!storage[i]->argument && !storage[i]->at_home)
             task->result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        cl_int error = tutti_svm_home_use(task->use[i].view, device,
+                                          batch->use[task->use[i].slot].mode != STARPU_R);
+        if (error != CL_SUCCESS)
+            task->result = error;
     }
     if (task->result == CL_RUNNING) {
         task->enqueued = tutti_runtime_now();

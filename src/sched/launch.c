@@ -204,20 +204,46 @@ static struct tutti_pocl_launch for_pocl(const struct launch *launch) {
     return result;
 }
 
+/*
+ * Tells the driver what the kernel reaches by pointers in its data. One whose devices work in the
+ * host's memory need not know, and has not allocated it.
+ */
+static cl_int set_reached(const struct launch *launch, const struct tutti_real_device *device,
+                          cl_kernel real) {
+    const struct tutti_arguments *arguments = launch->arguments;
+    unsigned declared = launch->kernel->argument_count, count = 0;
+    bool before = launch->kernel->reaches & 1u << device->index;
+    if (device->at_home || (arguments->count == declared && !before))
+        return CL_SUCCESS;
+    void **pointers = malloc((arguments->count - declared + 1) * sizeof(*pointers));
+    if (!pointers)
+        return CL_OUT_OF_HOST_MEMORY;
+    for (unsigned i = declared; i < arguments->count; i++)
+        if (arguments->argument[i].mem)
+            pointers[count++] = arguments->argument[i].mem->host_ptr;
+    cl_int error = device->dispatch->clSetKernelExecInfo(
+        real, CL_KERNEL_EXEC_INFO_SVM_PTRS, count * sizeof(*pointers), count ? pointers : NULL);
+    free(pointers);
+    launch->kernel->reaches &= ~(1u << device->index);
+    if (count)
+        launch->kernel->reaches |= 1u << device->index;
+    return count ? error : CL_SUCCESS; /* a driver may not know how to forget */
+}
+
 static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,
                       cl_command_queue queue, const struct tutti_storage *const *storage,
                       cl_event *event) {
     struct launch *launch = (struct launch *)task;
     const struct tutti_range *range = &launch->range;
     cl_kernel real = launch->kernel->real[device->index];
-    for (unsigned i = 0; i < launch->kernel->argument_count; i++) {
-        cl_int error = set_argument(launch, device, real, i, storage);
-        if (error != CL_SUCCESS)
-            return error;
-    }
+    cl_int error = set_reached(launch, device, real);
+    for (unsigned i = 0; i < launch->kernel->argument_count && error == CL_SUCCESS; i++)
+        error = set_argument(launch, device, real, i, storage);
+    if (error != CL_SUCCESS)
+        return error;
     struct tutti_pocl_launch pocl = for_pocl(launch);
     tutti_pocl_enter(device, &pocl);
-    cl_int error = device->dispatch->clEnqueueNDRangeKernel(
+    error = device->dispatch->clEnqueueNDRangeKernel(
         queue, real, range->dimensions, range->offset, range->global,
         range->local_given ? range->local : NULL, 0, NULL, event);
     tutti_pocl_leave(device);

@@ -20,7 +20,7 @@ const struct tutti_real_device *tutti_straight_device(const struct tutti_view *v
     struct tutti_history *history = &mem->history;
     unsigned users = tutti_history_overwrite(history);
     bool again = history->overwrites++ > 0;
-    if (view->root == view && view->sibling)
+    if (view->svm || (view->root == view && view->sibling))
         return NULL; /* sub-buffers are brought up to date from home memory */
     unsigned able = tutti_transfer_path_straight(users, mem->devices, view->size);
     if (is_one(able))

@@ -103,7 +103,8 @@ static cl_int execute_copy(struct tutti_transfer *transfer) {
 struct tutti_command *tutti_transfer_copy(cl_mem source, const struct tutti_place *from,
                                           cl_mem target, const struct tutti_place *to,
                                           const struct tutti_region *region) {
-    if (covers(region, target) && !tutti_mem_is_image(source) && source != target) {
+    if (covers(region, target) && !tutti_mem_is_image(source) && source != target &&
+        !source->is_svm && !target->is_svm) {
         unsigned devices = tutti_copy_task_devices(source, target);
         if (devices)
             return tutti_copy_task_create(source, tutti_place_first(from), target, devices);

@@ -2,6 +2,7 @@
 /* Commands on many memory objects: migrate and native kernels. */
 #include "memory/coherence.h"
 #include "memory/relay.h"
+#include "memory/svm_home.h"
 #include "memory/version.h"
 #include "sched/transfer.h"
 
@@ -64,7 +65,7 @@ static cl_int execute_native(struct tutti_transfer *transfer) {
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
         void *home = tutti_view_home(transfer->views[i]);
         tutti_relay_settle(transfer->views[i]);
-        if (!home)
+        if (!home || tutti_svm_home_use(transfer->views[i], NULL, true) != CL_SUCCESS)
             return CL_OUT_OF_HOST_MEMORY;
         memcpy((char *)transfer->native.arguments + transfer->native.places[i], &home,
                sizeof(home));

@@ -2,6 +2,7 @@
 /* Map and unmap. */
 #include "memory/access.h"
 #include "memory/coherence.h"
+#include "memory/svm_home.h"
 #include "memory/version.h"
 #include "sched/transfer.h"
 
@@ -25,6 +26,11 @@ static struct tutti_view *mapped_view(const struct tutti_transfer *transfer,
     return view->root;
 }
 
+/* Does the map change how a driver has the memory mapped? Then nobody uses it meanwhile. */
+static bool remaps(const struct tutti_transfer *transfer, const struct tutti_view *view) {
+    return view->svm && map_writes(transfer->map.flags);
+}
+
 /*
  * Where the buffer's home memory is mapped, the map and the unmap use that too: after what was
  * brought there before, and if the map changes bytes of it, after those who read them.
@@ -35,7 +41,8 @@ static void use_mapped(struct tutti_transfer *transfer, bool changes) {
         return;
     size_t begin = view->origin + tutti_transfer_first(transfer, 0);
     size_t end = view->origin + tutti_transfer_end(transfer, 0);
-    changes = changes && tutti_coherence_is_stale(view->root, begin, end);
+    changes = changes &&
+              (tutti_coherence_is_stale(view->root, begin, end) || remaps(transfer, view->root));
     tutti_acquisition_add(&transfer->acquisition, view->root, changes ? TUTTI_WRITES : TUTTI_READS);
 }
 
@@ -78,6 +85,8 @@ void tutti_transfer_pin(cl_mem mem, const struct tutti_map *map, cl_command_queu
 static bool prepare_map(struct tutti_transfer *transfer) {
     if (!tutti_transfer_prepare_read(transfer))
         return false;
+    if (remaps(transfer, transfer->view[0]))
+        tutti_acquisition_add(&transfer->acquisition, transfer->view[0], TUTTI_WRITES);
     use_mapped(transfer, true);
     return true;
 }
@@ -94,8 +103,10 @@ static cl_int execute_map(struct tutti_transfer *transfer) {
         error = tutti_access_pull(transfer->view[0], &transfer->place[0], &transfer->region);
     struct tutti_mapped box;
     struct tutti_view *view = mapped_view(transfer, &box);
+    if (error == CL_SUCCESS)
+        error = tutti_svm_home_use(view, NULL, box.written);
     /* What the program only reads is no other than what a fetch brings, if it is one view's. */
-    if (error == CL_SUCCESS && (box.written || mapped_elsewhere(mem)) &&
+    if (error == CL_SUCCESS && (box.written || mapped_elsewhere(mem) || view->svm) &&
         !tutti_view_add_mapped(view, &box))
         error = CL_OUT_OF_HOST_MEMORY;
     return error;

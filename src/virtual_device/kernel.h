@@ -68,6 +68,7 @@ struct _cl_kernel {
      * them and they are launched by the one StarPU worker of that device only.
      */
     cl_kernel real[TUTTI_MAX_DEVICES];
+    unsigned reaches; /* bit d: real[d] was told of further shared virtual memory */
     /* Their CL_KERNEL_WORK_GROUP_SIZE and COMPILE_WORK_GROUP_SIZE: each launch needs them. */
     struct {
         size_t most, required[3];

@@ -256,9 +256,11 @@ static void merge_limits(const struct tutti_device_list *list) {
     limits->image_support = lead->image_support;
     limits->version = merged.version;
     limits->svm = merged.version >= 300 ? CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
+    unsigned distant = 0;
     for (unsigned d = 0; d < list->count; d++) {
-        /* One address for all: where each device works in the host's memory itself. */
-        limits->svm &= list->device[d]->at_home ? list->device[d]->svm : 0;
+        /* One address for all: in the host's memory, or where the driver of one device says. */
+        distant += !list->device[d]->at_home;
+        limits->svm &= distant <= 1 ? list->device[d]->svm : 0;
         limits->global_mem_size += list->device[d]->global_mem_size;
         if (list->device[d]->mem_base_addr_align > limits->mem_base_addr_align)
             limits->mem_base_addr_align = list->device[d]->mem_base_addr_align;
