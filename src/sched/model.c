@@ -43,7 +43,7 @@ struct family {
 };
 
 struct tutti_model {
-    struct tutti_model *next;
+    struct tutti_model *_Atomic next;
     struct tutti_model_key key;
     struct family *family;                  /* NULL when out of memory */
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind_of; 0: not measured */
@@ -53,19 +53,21 @@ struct tutti_model {
 };
 
 static struct {
-    pthread_mutex_t lock; /* guards the buckets; models are never removed */
-    struct tutti_model *bucket[BUCKETS];
+    pthread_mutex_t lock; /* for adding; models are complete when they are, and never removed */
+    struct tutti_model *_Atomic bucket[BUCKETS];
     struct family *families[BUCKETS];
-    bool read;            /* the stored ones */
+    atomic_bool read;     /* the stored ones */
     struct ratios ratios; /* over all kernels */
     atomic_uint generation;
 } models = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* The model of the key, if there is one, else where it belongs. With the lock held. */
-static struct tutti_model **place_of(const struct tutti_model_key *key) {
-    struct tutti_model **place = &models.bucket[(key->code ^ key->sizes) % BUCKETS];
-    while (*place && ((*place)->key.code != key->code || (*place)->key.sizes != key->sizes))
-        place = &(*place)->next;
+/* The model of the key, if there is one; else where it belongs, which holds with the lock. */
+static struct tutti_model *_Atomic *place_of(const struct tutti_model_key *key) {
+    struct tutti_model *_Atomic *place = &models.bucket[(key->code ^ key->sizes) % BUCKETS];
+    struct tutti_model *model;
+    while ((model = atomic_load_explicit(place, memory_order_acquire)) &&
+           (model->key.code != key->code || model->key.sizes != key->sizes))
+        place = &model->next;
     return place;
 }
 
@@ -80,12 +82,14 @@ static struct family *family_of(uint64_t code) {
 }
 
 static struct tutti_model *find_or_make(const struct tutti_model_key *key) {
-    struct tutti_model **place = place_of(key);
-    if (!*place && (*place = calloc(1, sizeof(**place)))) {
-        (*place)->key = *key;
-        (*place)->family = family_of(key->code);
+    struct tutti_model *_Atomic *place = place_of(key);
+    struct tutti_model *model = atomic_load_explicit(place, memory_order_relaxed);
+    if (!model && (model = calloc(1, sizeof(*model)))) {
+        model->key = *key;
+        model->family = family_of(key->code);
+        atomic_store_explicit(place, model, memory_order_release);
     }
-    return *place;
+    return model;
 }
 
 /* With the lock held. */
@@ -139,12 +143,16 @@ static void take_stored(const struct tutti_model_entry *entry, void *unused) {
 }
 
 struct tutti_model *tutti_model_find(const struct tutti_model_key *key) {
+    struct tutti_model *model = NULL;
+    if (atomic_load_explicit(&models.read, memory_order_acquire))
+        model = atomic_load_explicit(place_of(key), memory_order_acquire);
+    if (model) /* as for all but the first run: no lock */
+        return model;
     pthread_mutex_lock(&models.lock);
-    if (!models.read) {
-        models.read = true;
+    if (!models.read)
         tutti_model_store_read(take_stored, NULL);
-    }
-    struct tutti_model *model = find_or_make(key);
+    atomic_store_explicit(&models.read, true, memory_order_release);
+    model = find_or_make(key);
     pthread_mutex_unlock(&models.lock);
     return model;
 }

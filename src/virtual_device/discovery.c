@@ -15,6 +15,7 @@
 
 static struct tutti_device_list list;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool discovered; /* each command asks for the list */
 /* A driver that asks its own loader for devices while we ask it comes back to us. */
 static _Thread_local bool discovering;
 
@@ -215,10 +216,13 @@ static void discover(void) {
         if (candidates.device[i])
             free_device(candidates.device[i]);
     discovering = false;
+    atomic_store_explicit(&discovered, true, memory_order_release);
 }
 
 const struct tutti_device_list *tutti_devices(void) {
     static const struct tutti_device_list none;
+    if (atomic_load_explicit(&discovered, memory_order_acquire))
+        return &list;
     if (discovering)
         return &none;
     pthread_once(&once, discover);
