@@ -84,6 +84,7 @@ static void add_use(struct launch *launch, unsigned index) {
     if (i == task->count) {
         launch->mem[i] = mem;
         launch->declared[i] = mode;
+        task->use[i] = (struct tutti_device_use){.mode = mode};
         task->count++;
     } else if (mode != STARPU_R || launch->declared[i] != STARPU_R) {
         launch->declared[i] = STARPU_RW; /* one of the arguments may read what the other writes */
@@ -192,7 +193,7 @@ static cl_int set_argument(const struct launch *launch, const struct tutti_real_
     return driver->clSetKernelArg(real, index, argument->size, argument->value);
 }
 
-static struct tutti_pocl_launch for_pocl(const struct launch *launch) {
+static void enter_pocl(const struct launch *launch, const struct tutti_real_device *device) {
     const struct tutti_range *range = &launch->range;
     struct tutti_pocl_launch result = {.kernel = launch->kernel->name};
     for (cl_uint d = 0; d < 3; d++) {
@@ -201,7 +202,7 @@ static struct tutti_pocl_launch for_pocl(const struct launch *launch) {
         result.local[d] = !range->local_given ? 0 : used ? range->local[d] : 1;
         result.offset |= used && range->offset[d] != 0;
     }
-    return result;
+    tutti_pocl_enter(device, &result);
 }
 
 /*
@@ -241,12 +242,14 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
         error = set_argument(launch, device, real, i, storage);
     if (error != CL_SUCCESS)
         return error;
-    struct tutti_pocl_launch pocl = for_pocl(launch);
-    tutti_pocl_enter(device, &pocl);
+    bool by_itself = tutti_pocl_is_safe(device);
+    if (!by_itself)
+        enter_pocl(launch, device);
     error = device->dispatch->clEnqueueNDRangeKernel(
         queue, real, range->dimensions, range->offset, range->global,
         range->local_given ? range->local : NULL, 0, NULL, event);
-    tutti_pocl_leave(device);
+    if (!by_itself)
+        tutti_pocl_leave(device);
     return error;
 }
 
@@ -291,18 +294,18 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     size_t count = arguments->count;
     size_t each = sizeof(*launch->task.use) + sizeof(*launch->mem) + sizeof(*launch->declared) +
                   sizeof(*launch->use_of);
-    launch = calloc(1, sizeof(*launch) + count * each);
+    launch = malloc(sizeof(*launch) + count * each);
     if (!launch) {
         tutti_arguments_free(arguments);
         return NULL;
     }
+    *launch = (struct launch){.range = *range};
     launch->task.use = (struct tutti_device_use *)(launch + 1);
     launch->mem = (cl_mem *)(launch->task.use + count);
     launch->declared = (enum starpu_data_access_mode *)(launch->mem + count);
     launch->use_of = (unsigned *)(launch->declared + count);
     launch->kernel = tutti_object_retain(kernel);
     launch->arguments = arguments;
-    launch->range = *range;
     struct tutti_device_task *task = &launch->task;
     task->command.start = start;
     task->command.destroy = destroy;

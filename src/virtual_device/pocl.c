@@ -14,6 +14,14 @@ static bool executes_in_the_call(const struct tutti_real_device *device) {
     return device->place.synchronous && device->shares_host;
 }
 
+bool tutti_pocl_is_safe(const struct tutti_real_device *device) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned others = 0;
+    for (unsigned d = 0; d < list->count; d++)
+        others += list->device[d] != device && executes_in_the_call(list->device[d]);
+    return others == 0 || !executes_in_the_call(device);
+}
+
 static size_t width(const struct tutti_pocl_launch *launch) {
     return launch->global[0] > launch->global[1] ? launch->global[0] : launch->global[1];
 }
@@ -39,8 +47,6 @@ static bool must_wait(const struct tutti_pocl_launch *launch) {
 
 void tutti_pocl_enter(const struct tutti_real_device *device,
                       const struct tutti_pocl_launch *launch) {
-    if (!executes_in_the_call(device))
-        return;
     pthread_mutex_lock(&running.lock);
     while (must_wait(launch))
         pthread_cond_wait(&running.left, &running.lock);
@@ -49,8 +55,6 @@ void tutti_pocl_enter(const struct tutti_real_device *device,
 }
 
 void tutti_pocl_leave(const struct tutti_real_device *device) {
-    if (!executes_in_the_call(device))
-        return;
     pthread_mutex_lock(&running.lock);
     running.on[device->index].kernel = NULL;
     pthread_cond_broadcast(&running.left);

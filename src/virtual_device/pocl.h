@@ -18,9 +18,12 @@ struct tutti_pocl_launch {
     bool offset;      /* other than zero */
 };
 
+/* Is there no other device that it could be confused with? Then no need for the next two. */
+bool tutti_pocl_is_safe(const struct tutti_real_device *device);
+
 /*
  * Around the enqueue of a kernel on a device of PoCL that executes it in the call ("basic"): waits
- * until no other device executes it in a way that PoCL would confuse. Nothing for other devices.
+ * until no other device executes it in a way that PoCL would confuse.
  */
 void tutti_pocl_enter(const struct tutti_real_device *device,
                       const struct tutti_pocl_launch *launch);
