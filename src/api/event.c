@@ -114,8 +114,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clGetEventProfilingInfo(cl_event event,
                                                               size_t *param_value_size_ret) {
     if (!TUTTI_IS_EVENT(event))
         return CL_INVALID_EVENT;
-    if (!event->queue || !(event->queue->properties & CL_QUEUE_PROFILING_ENABLE) ||
-        tutti_event_status(event) != CL_COMPLETE)
+    if (!event->profiled || tutti_event_status(event) != CL_COMPLETE)
         return CL_PROFILING_INFO_NOT_AVAILABLE;
     pthread_mutex_lock(&event->context->graph.lock);
     cl_ulong queued = event->queued;

@@ -44,7 +44,7 @@ static void run_update(struct tutti_job *job) {
         tutti_log(ERROR, "bringing a sub-buffer up to date failed with %d", error);
     tutti_acquisition_release(&update->acquisition);
     free(update);
-    tutti_runtime_idle();
+    tutti_runtime_idle(1);
 }
 
 static void update_granted(struct tutti_acquisition *acquisition) {

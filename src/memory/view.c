@@ -87,7 +87,7 @@ void tutti_view_destroy(struct tutti_view *view) {
         tutti_stay_end(view);
         starpu_data_unregister_no_coherency(view->handle);
         tutti_view_take_over(view);
-        tutti_runtime_idle();
+        tutti_runtime_idle(1);
         if (!view->home_is_users && !view->pinned)
             tutti_block_free(view->home, view->size);
         tutti_pinned_free(view->pinned);

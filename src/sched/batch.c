@@ -81,10 +81,13 @@ static bool is_brief(const struct tutti_device_task *task) {
 static bool make_room(struct tutti_batch *batch, unsigned more) {
     if (batch->count + more <= batch->room)
         return true;
-    unsigned room = batch->room ? 2 * (batch->count + more) : more;
-    struct tutti_device_use *use = realloc(batch->use, room * sizeof(*use));
+    unsigned room = 2 * (batch->count + more);
+    struct tutti_device_use *few = batch->use == batch->few ? batch->few : NULL;
+    struct tutti_device_use *use = realloc(few ? NULL : batch->use, room * sizeof(*use));
     if (!use)
         return false;
+    if (few)
+        memcpy(use, few, batch->count * sizeof(*use));
     batch->use = use;
     batch->room = room;
     return true;
@@ -131,8 +134,12 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
 }
 
 static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
-    struct tutti_batch *batch = calloc(1, sizeof(*batch));
-    if (!batch || !make_room(batch, task->count ? task->count : 1)) {
+    struct tutti_batch *batch = malloc(sizeof(*batch));
+    if (!batch)
+        return NULL;
+    *batch = (struct tutti_batch){.room = TUTTI_BATCH_FEW};
+    batch->use = batch->few;
+    if (!make_room(batch, task->count)) {
         free(batch);
         return NULL;
     }
@@ -224,7 +231,8 @@ void tutti_batch_end(struct tutti_batch *batch) {
     struct tutti_graph *graph = &batch->context->graph;
     for (unsigned i = 0; i < batch->count && batch->direct; i++)
         tutti_stay_release(batch->use[i].stay);
-    free(batch->use);
+    if (batch->use != batch->few)
+        free(batch->use);
     batch->use = NULL;
     if (atomic_exchange(&batch->state, TUTTI_BATCH_OVER) == TUTTI_BATCH_FOLLOWED) {
         batch->followed.dispatch = submit_followers;

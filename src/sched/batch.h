@@ -14,6 +14,7 @@
  * order; whatever else is dispatched finds them submitted. The dispatching thread alone touches a
  * batch until it is submitted, and StarPU's worker after that.
  */
+#define TUTTI_BATCH_FEW 4
 struct tutti_batch {
     struct tutti_last_user user; /* first: views keep references to it (memory/view.h) */
     struct tutti_ready followed; /* submits those that were collected behind this one */
@@ -33,14 +34,16 @@ struct tutti_batch {
     unsigned devices;             /* bit d: real device d may execute all of it */
     struct tutti_device_use *use; /* of all tasks together, each view once */
     unsigned count, room;
-    struct tutti_real_device *device; /* that executes it */
-    cl_command_queue queue;           /* of the device: `kernels` or `measured` */
-    cl_ulong began;                   /* host's clock */
-    cl_event end;                     /* of the last command, which holds the reference; or NULL */
-    cl_int outcome;                   /* of commands that have no event */
+    struct tutti_device_use few[TUTTI_BATCH_FEW]; /* `use`, as long as they have room here */
+    struct tutti_real_device *device;             /* that executes it */
+    cl_command_queue queue;                       /* of the device: `kernels` or `measured` */
+    cl_ulong began;                               /* about, host's clock */
+    cl_event end;   /* of the last command, which holds the reference; or NULL */
+    cl_int outcome; /* of commands that have no event */
 
     bool direct;         /* past StarPU (direct.h) */
     atomic_uint missing; /* stays that are not yet acquired */
+    unsigned looked;     /* when the host thread looked at it first; 0: not yet */
     struct tutti_batch *next_direct;
 };
 

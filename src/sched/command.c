@@ -40,7 +40,8 @@ static void dispatch(struct tutti_ready *ready) {
         error = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     else if (!tutti_runtime_usable())
         error = CL_OUT_OF_RESOURCES;
-    event->submitted = tutti_runtime_now();
+    if (event->profiled)
+        event->submitted = tutti_runtime_now();
     if (error == CL_SUCCESS)
         tutti_event_advance(event, CL_SUBMITTED);
     pthread_mutex_unlock(&graph->lock);
@@ -130,7 +131,7 @@ static void enter_queue(cl_command_queue queue, cl_event event) {
         queue->last->next = event;
     else
         queue->first = event;
-    queue->last = tutti_object_retain(event);
+    queue->last = event;
 }
 
 /* Lock held. On failure the edges made so far stay: the command fails instead of being lost. */
@@ -167,15 +168,14 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
         command->destroy(command);
         return CL_OUT_OF_RESOURCES;
     }
-    cl_event event = tutti_event_create(queue->context, queue, type);
+    cl_event event = tutti_event_create(queue, type, blocking, event_ret != NULL);
     if (!event) {
         command->destroy(command);
         return CL_OUT_OF_HOST_MEMORY;
     }
-    cl_context context = event->context;
-    event->caller_runs = blocking;
+    cl_context context = queue->context;
     event->command = command;
-    command->event = tutti_object_retain(event);
+    command->event = event;
     command->ready.dispatch = dispatch;
 
     cl_event old_fence = NULL;
@@ -189,10 +189,11 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
         cl_int status = tutti_event_wait(event);
         if (status < 0)
             result = status;
+        tutti_object_release(event);
     }
     if (event_ret && result == CL_SUCCESS)
-        *event_ret = event; /* the program's reference is the one of creation */
-    else
+        *event_ret = event;
+    else if (event_ret)
         tutti_object_user_release(event);
     return result;
 }
@@ -213,29 +214,39 @@ static cl_event destroy(struct tutti_command *command, cl_int status) {
     return event;
 }
 
+/* Who looks at the command of an event: a wait list that it is in, or the queue's host list. */
+static bool is_looked_at(const struct tutti_command *command) {
+    return command->host || tutti_event_is_seen(command->event);
+}
+
+/* Nobody looks at the commands any more. */
+static void retire(unsigned count, struct tutti_command **commands) {
+    struct tutti_graph *graph = NULL;
+    for (unsigned i = 0; i < count; i++) {
+        cl_event event = commands[i]->event;
+        if (!graph && is_looked_at(commands[i])) {
+            graph = &event->context->graph;
+            pthread_mutex_lock(&graph->lock);
+        }
+        event->command = NULL;
+        if (commands[i]->host)
+            leave_host_list(event->queue, event);
+    }
+    if (graph)
+        pthread_mutex_unlock(&graph->lock);
+}
+
 void tutti_command_done(struct tutti_command *command, cl_int status) {
     tutti_commands_done(1, &command, &status);
 }
 
 void tutti_commands_done(unsigned count, struct tutti_command **commands, const cl_int *statuses) {
     cl_event events[TUTTI_COMMANDS_AT_ONCE] = {NULL};
-    struct tutti_graph *graph = &commands[0]->event->context->graph;
-    pthread_mutex_lock(&graph->lock); /* nobody looks at the commands any more */
-    for (unsigned i = 0; i < count; i++) {
-        cl_event event = commands[i]->event;
-        event->command = NULL;
-        if (commands[i]->host)
-            leave_host_list(event->queue, event);
-    }
-    pthread_mutex_unlock(&graph->lock);
+    retire(count, commands);
     for (unsigned i = 0; i < count; i++)
         events[i] = destroy(commands[i], statuses[i]);
     tutti_event_finish(count, events, statuses);
-    for (unsigned i = 0; i < count; i++) {
-        /* They may be the last ones: the program's exit waits for what is busy, so for this too. */
-        tutti_object_release(events[i]);
-        tutti_runtime_idle();
-    }
+    tutti_runtime_idle(count);
 }
 
 void tutti_command_run_on_host(struct tutti_command *command) {

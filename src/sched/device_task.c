@@ -3,6 +3,7 @@
 
 #include "context.h"
 #include "sched/execution.h"
+#include "sched/idle.h"
 #include "sched/runtime.h"
 
 #include <starpu_opencl.h>
@@ -56,6 +57,7 @@ static double cost(struct starpu_task *starpu_task, struct starpu_perfmodel_arch
  * task is always executed.
  */
 static void finished(void *argument) {
+    tutti_idle_worked();
     tutti_execution_collect(argument);
     tutti_execution_end(argument);
 }
@@ -77,6 +79,7 @@ static void execute(void *buffers[], void *argument) {
     struct tutti_batch *batch = argument;
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     batch->device = device;
+    tutti_idle_worked();
     for (unsigned i = 0; i < batch->count; i++)
         batch->use[i].storage = &((const struct tutti_interface *)buffers[i])->storage;
     tutti_execution_start(batch, waits(batch, device) ? TUTTI_ENDS_HERE : TUTTI_ENDS_LATER);

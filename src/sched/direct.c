@@ -38,10 +38,13 @@ static struct {
     pthread_cond_t wake;
     struct tutti_batch *first, **last; /* to be completed, oldest first */
     atomic_uint count;
+    unsigned look; /* counts the thread's looks */
     struct tutti_job watch;
     bool watched, hurry, stopped;
-} direct = {
-    .lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER, .last = &direct.first};
+} direct = {.lock = PTHREAD_MUTEX_INITIALIZER,
+            .wake = PTHREAD_COND_INITIALIZER,
+            .last = &direct.first,
+            .look = 1};
 
 static bool is_wanted(void) {
     const char *wanted = tutti_env_string(TUTTI_DIRECT);
@@ -98,14 +101,18 @@ static bool is_over(const struct tutti_batch *batch) {
     return status <= CL_COMPLETE;
 }
 
-/* A device whose next batch can be completed without delay, in a thread that has time. Lock held.
+/*
+ * A device whose next batch can be completed without delay, in a thread that has time: one that was
+ * there at the look before this one. Lock held.
  */
 static struct tutti_real_device *find_ripe(void) {
-    cl_ulong now = tutti_runtime_now();
-    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
-        if ((direct.hurry || now - batch->began > LOOK) &&
+    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct) {
+        if (!batch->looked)
+            batch->looked = direct.look;
+        if ((direct.hurry || batch->looked != direct.look) &&
             (batch->device->place.synchronous || is_over(batch)))
             return batch->device;
+    }
     return NULL;
 }
 
@@ -118,6 +125,8 @@ static void doze(void) {
         deadline.tv_nsec -= 1000000000;
     }
     pthread_cond_timedwait(&direct.wake, &direct.lock, &deadline);
+    if (++direct.look == 0)
+        direct.look = 1;
 }
 
 static void watch(struct tutti_job *job) {
@@ -171,7 +180,6 @@ static void granted(void *argument) {
         }
         batch->use[i].storage = atomic_load(&stay->storage);
     }
-    batch->began = tutti_runtime_now();
     if (!batch->device->place.synchronous)
         start(batch);
     enter(batch);

@@ -35,29 +35,42 @@ static void destroy(void *object) {
         event->callbacks = callback->next;
         free(callback);
     }
-    tutti_object_release(event->queue);
-    tutti_object_release(event->context);
+    tutti_object_release(event->queue ? (void *)event->queue : (void *)event->context);
     free(event);
 }
 
-cl_event tutti_event_create(cl_context context, cl_command_queue queue, cl_command_type type) {
+static cl_event create(cl_command_type type, cl_int status) {
     pthread_once(&buckets_once, init_buckets);
-    cl_event event = calloc(1, sizeof(*event));
+    cl_event event = malloc(sizeof(*event)); /* calloc costs glibc ten times as much */
     if (!event)
         return NULL;
+    *event = (struct _cl_event){.type = type, .reached = status, .pending = 1};
     tutti_object_init(&event->object, TUTTI_EVENT, destroy);
-    event->context = tutti_object_retain(context);
-    event->queue = tutti_object_retain(queue);
-    event->type = type;
-    event->reached = queue ? CL_QUEUED : CL_SUBMITTED;
-    event->pending = 1;
-    atomic_init(&event->status, event->reached);
-    event->queued = tutti_runtime_now();
+    atomic_init(&event->status, status);
     return event;
 }
 
 cl_event tutti_event_create_user(cl_context context) {
-    return tutti_event_create(context, NULL, CL_COMMAND_USER);
+    cl_event event = create(CL_COMMAND_USER, CL_SUBMITTED);
+    if (event)
+        event->context = tutti_object_retain(context);
+    return event;
+}
+
+cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool caller_runs,
+                            bool programs) {
+    cl_event event = create(type, CL_QUEUED);
+    if (!event)
+        return NULL;
+    atomic_init(&event->object.user_refs, programs ? 1 : 0);
+    atomic_init(&event->object.refs, 1u + caller_runs + programs);
+    event->caller_runs = caller_runs;
+    event->context = queue->context;
+    event->queue = tutti_object_retain(queue);
+    event->profiled = queue->properties & CL_QUEUE_PROFILING_ENABLE;
+    if (event->profiled)
+        event->queued = tutti_runtime_now();
+    return event;
 }
 
 static void run_callback(struct tutti_job *job) {
@@ -84,7 +97,8 @@ static void wake(cl_event event) {
 
 /* Shows `status` to the program and calls the callbacks that waited for it. Lock held. */
 static void show(cl_event event, cl_int status) {
-    for (cl_int type = CL_SUBMITTED; type >= CL_COMPLETE && type >= status; type--) {
+    for (cl_int type = CL_SUBMITTED; event->callbacks && type >= CL_COMPLETE && type >= status;
+         type--) {
         struct tutti_event_callback **link = &event->callbacks;
         while (*link) {
             struct tutti_event_callback *callback = *link;
@@ -96,9 +110,13 @@ static void show(cl_event event, cl_int status) {
             }
         }
     }
+    if (status > CL_COMPLETE) {
+        atomic_store_explicit(&event->status, status, memory_order_release);
+        return;
+    }
     /* A waiter counts itself before it looks. */
     atomic_store(&event->status, status);
-    if (status <= CL_COMPLETE && atomic_load(&event->waiters) > 0)
+    if (atomic_load(&event->waiters) > 0)
         wake(event);
 }
 
@@ -179,12 +197,14 @@ struct tutti_edge *tutti_event_dispatched(cl_event event) {
 
 static void publish(cl_event event, struct garbage *garbage) {
     event->published = true;
+    /* Before who waits for the event looks there. */
+    if (event->queue && event->reached < 0 &&
+        event->reached != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        atomic_store_explicit(&event->queue->error, event->reached, memory_order_relaxed);
     show(event, event->reached);
     satisfy_all(event, TUTTI_PUBLISHED, &garbage->satisfied);
     if (!event->queue)
         return;
-    if (event->reached < 0 && event->reached != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
-        event->queue->error = event->reached;
     if (event->queue->fence == event) { /* else the queue and its event would keep each other */
         event->queue->fence = NULL;
         tutti_object_release(event); /* not the last reference: the queue's list has one */
@@ -222,7 +242,7 @@ static void finish(cl_event event, cl_int status, struct garbage *garbage) {
     if (event->failed && status == CL_COMPLETE)
         status = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
     event->reached = status;
-    if (!event->ended)
+    if (!event->ended && (event->profiled || event->dependants[TUTTI_FINISHED]))
         event->ended = tutti_runtime_now();
     if (event->ended < event->earliest)
         event->ended = event->earliest;
@@ -263,15 +283,19 @@ static void settle(struct garbage *garbage) {
 }
 
 void tutti_event_finish(unsigned count, const cl_event *events, const cl_int *statuses) {
-    struct tutti_graph *graph = &events[0]->context->graph;
+    cl_context context = events[0]->context;
+    struct tutti_graph *graph = &context->graph;
     struct garbage garbage = {NULL, NULL, NULL};
     pthread_mutex_lock(&graph->lock);
     for (unsigned i = 0; i < count; i++) {
         finish(events[i], statuses[i], &garbage);
         settle(&garbage);
     }
+    /* What was published keeps the context until here; the rest may be published elsewhere. */
+    cl_context kept = garbage.events ? NULL : tutti_object_retain(context);
     tutti_graph_run_and_unlock(graph);
     release_garbage(&garbage);
+    tutti_object_release(kept);
 }
 
 static bool is_past(cl_event event, enum tutti_moment moment) {
@@ -342,7 +366,9 @@ cl_int tutti_event_wait(cl_event event) {
     tutti_direct_help(event);
     spin(event);
     struct bucket *bucket = bucket_of(event);
-    cl_int status;
+    cl_int status = tutti_event_status(event);
+    if (status <= CL_COMPLETE)
+        return status;
     atomic_fetch_add(&event->waiters, 1);
     pthread_mutex_lock(&bucket->lock);
     while ((status = atomic_load(&event->status)) > CL_COMPLETE) {

@@ -39,12 +39,14 @@ struct tutti_event_callback {
  */
 struct _cl_event {
     struct tutti_object object;
-    cl_context context;     /* retained */
-    cl_command_queue queue; /* retained; NULL: a user event */
+    cl_context context;
+    cl_command_queue
+        queue; /* retained, and with it the context; NULL: a user event, retains that */
     cl_command_type type;
     _Atomic cl_int status;
     atomic_uint waiters; /* threads that sleep until `status` is final */
     cl_int reached;
+    bool profiled; /* its queue was when it was enqueued: its times are kept */
     bool dispatched;
     bool published;      /* `status` is final and dependants were told */
     unsigned pending;    /* predecessors that its dispatch waits for */
@@ -68,8 +70,18 @@ struct _cl_event {
 /* User events (clCreateUserEvent, 5.9). NULL when out of memory. */
 cl_event tutti_event_create_user(cl_context context);
 
-/* An event for a command; `pending` is 1 until the command is in the graph. */
-cl_event tutti_event_create(cl_context context, cl_command_queue queue, cl_command_type type);
+/*
+ * An event for a command; `pending` is 1 until the command is in the graph. The graph has a
+ * reference until it is published, the caller has one if it is going to wait (`caller_runs`), and
+ * the program if it gets the event.
+ */
+cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool caller_runs,
+                            bool programs);
+
+/* Can the program see the event? If not, only its end matters. */
+static inline bool tutti_event_is_seen(const struct _cl_event *event) {
+    return atomic_load_explicit(&event->object.user_refs, memory_order_acquire) > 0;
+}
 
 /* The command reached CL_SUBMITTED or CL_RUNNING. With the graph's lock held. */
 void tutti_event_advance(cl_event event, cl_int status);

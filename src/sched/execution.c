@@ -5,15 +5,14 @@
 #include "log.h"
 #include "memory/room.h"
 #include "memory/svm_home.h"
-#include "sched/idle.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
 #include "virtual_device/driver.h"
 
 #include <stdlib.h>
 
-/* µs that a batch may be late without a reason in its kernels. */
-#define TOLERATED 5000.0
+/* µs that a batch may be late without a reason in its kernels, as a clock says that is slow. */
+#define TOLERATED 10000.0
 
 void tutti_execution_choose_queue(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
@@ -53,7 +52,8 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
             task->result = error;
     }
     if (task->result == CL_RUNNING) {
-        task->enqueued = tutti_runtime_now();
+        if (task->measured)
+            task->enqueued = tutti_runtime_now();
         cl_int error =
             task->enqueue(task, device, batch->queue, storage, wants_event ? &task->real : NULL);
         if (error != CL_SUCCESS) {
@@ -66,19 +66,32 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
         free(storage);
 }
 
+/* The commands run, for who can see it. */
+static void show_running(struct tutti_batch *batch) {
+    struct tutti_graph *graph = NULL;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+        cl_event event = task->command.event;
+        if (!tutti_event_is_seen(event))
+            continue;
+        if (!graph) {
+            graph = &batch->context->graph;
+            pthread_mutex_lock(&graph->lock);
+        }
+        tutti_event_advance(event, CL_RUNNING);
+    }
+    if (graph)
+        pthread_mutex_unlock(&graph->lock);
+}
+
 void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) {
     struct tutti_real_device *device = batch->device;
-    tutti_idle_worked();
-    batch->began = tutti_runtime_now();
+    batch->began = tutti_runtime_about_now();
     tutti_room_begin_work(device);
     for (unsigned i = 0; i < batch->count; i++)
         tutti_view_take_over(batch->use[i].view);
     if (batch->length > 1)
         tutti_log(DEBUG, "%s: %u kernels as one task", device->name, batch->length);
-    pthread_mutex_lock(&batch->context->graph.lock);
-    for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        tutti_event_advance(task->command.event, CL_RUNNING);
-    pthread_mutex_unlock(&batch->context->graph.lock);
+    show_running(batch);
 
     const cl_icd_dispatch *driver = device->dispatch;
     if (!batch->queue)
@@ -143,11 +156,13 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
             task->real_start > task->real_queued ? task->real_start - task->real_queued : 0;
         cl_ulong length = task->real_end > task->real_start ? task->real_end - task->real_start : 0;
         cl_ulong started = task->enqueued + wait;
+        pthread_mutex_lock(&device->place.ends);
         /* Between the two moments of an enqueue this thread may have slept. */
         if (started < device->place.last_end)
             started = device->place.last_end;
         event->started = started;
         event->ended = device->place.last_end = started + length;
+        pthread_mutex_unlock(&device->place.ends);
         time = (double)length / 1000;
         if (task->result == CL_COMPLETE)
             tutti_model_learn(task->model, device, time);
@@ -161,7 +176,7 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
  * models said tells so, though its commands were not measured: the next ones are no batch.
  */
 static void notice_delay(const struct tutti_batch *batch) {
-    double took = (double)(tutti_runtime_now() - batch->began) / 1000;
+    double took = (double)(tutti_runtime_about_now() - batch->began) / 1000;
     if ((batch->length == 1 && !batch->direct) || took < TOLERATED + 4 * batch->expected)
         return;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
@@ -170,7 +185,6 @@ static void notice_delay(const struct tutti_batch *batch) {
 }
 
 void tutti_execution_collect(struct tutti_batch *batch) {
-    tutti_idle_worked();
     tutti_room_end_work(batch->device);
     cl_int last = batch->outcome;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
@@ -181,10 +195,8 @@ void tutti_execution_collect(struct tutti_batch *batch) {
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         if (task->result == CL_RUNNING)
             task->result = last;
-    pthread_mutex_lock(&batch->device->place.ends);
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         take_times(task, batch->device);
-    pthread_mutex_unlock(&batch->device->place.ends);
     if (batch->outcome == CL_COMPLETE)
         notice_delay(batch);
 }

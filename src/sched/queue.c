@@ -67,11 +67,7 @@ static cl_int wait_for_all(cl_command_queue queue) {
 
 cl_int tutti_queue_finish(cl_command_queue queue) {
     cl_int result = wait_for_all(queue);
-    pthread_mutex_lock(&queue->context->graph.lock);
-    if (result == CL_SUCCESS) {
-        result = queue->error;
-        queue->error = CL_SUCCESS;
-    }
-    pthread_mutex_unlock(&queue->context->graph.lock);
+    if (result == CL_SUCCESS && atomic_load_explicit(&queue->error, memory_order_relaxed))
+        result = atomic_exchange(&queue->error, CL_SUCCESS);
     return result;
 }

@@ -36,16 +36,19 @@ static struct {
     struct tutti_real_device *of_node[STARPU_MAXNODES];
 } runtime = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* Pausing: guarded by `pause.lock` but for `busy`, whose changes from and to zero are too. */
+/*
+ * Pausing. What is atomic is read without the lock: who counts itself as busy looks at `paused`
+ * after it, and who pauses looks at `busy` after saying so; likewise `watchers`.
+ */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t idle; /* `busy` reached zero, or the program exits */
     pthread_cond_t drained;
     atomic_long busy;
-    bool paused;
-    bool watched;  /* somebody waits for `idle`; waking a thread for each command would cost much */
-    bool trimming; /* drivers get memory back right now */
-    unsigned long stamp; /* counts the times that `busy` left zero */
+    atomic_bool paused;   /* or about to be */
+    atomic_bool worked;   /* since the keeper looked last */
+    atomic_uint watchers; /* threads that wait for `busy` to be zero: few commands wake one */
+    bool trimming;        /* drivers get memory back right now */
 } pause_state = {.lock = PTHREAD_MUTEX_INITIALIZER,
                  .idle = PTHREAD_COND_INITIALIZER,
                  .drained = PTHREAD_COND_INITIALIZER};
@@ -53,6 +56,12 @@ static struct {
 cl_ulong tutti_runtime_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
+    return (cl_ulong)now.tv_sec * 1000000000u + (cl_ulong)now.tv_nsec;
+}
+
+cl_ulong tutti_runtime_about_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
     return (cl_ulong)now.tv_sec * 1000000000u + (cl_ulong)now.tv_nsec;
 }
 
@@ -76,34 +85,38 @@ struct tutti_real_device *tutti_runtime_device_of_node(unsigned node) {
 }
 
 void tutti_runtime_busy(void) {
-    /* Only the step from zero needs the lock: above zero the workers are awake already. */
-    long busy = atomic_load(&pause_state.busy);
-    while (busy > 0)
-        if (atomic_compare_exchange_weak(&pause_state.busy, &busy, busy + 1))
-            return;
+    atomic_fetch_add(&pause_state.busy, 1);
+    if (!atomic_load_explicit(&pause_state.worked, memory_order_relaxed))
+        atomic_store_explicit(&pause_state.worked, true, memory_order_relaxed);
+    if (!atomic_load(&pause_state.paused))
+        return;
     pthread_mutex_lock(&pause_state.lock);
-    if (atomic_fetch_add(&pause_state.busy, 1) == 0) {
-        pause_state.stamp++;
-        if (pause_state.paused) {
-            starpu_resume();
-            pause_state.paused = false;
-        }
+    if (atomic_load(&pause_state.paused)) {
+        starpu_resume();
+        atomic_store(&pause_state.paused, false);
     }
     pthread_mutex_unlock(&pause_state.lock);
 }
 
-void tutti_runtime_idle(void) {
-    long busy = atomic_load(&pause_state.busy);
-    while (busy > 1)
-        if (atomic_compare_exchange_weak(&pause_state.busy, &busy, busy - 1))
-            return;
+void tutti_runtime_idle(unsigned count) {
+    if (atomic_fetch_sub(&pause_state.busy, (long)count) != (long)count ||
+        atomic_load(&pause_state.watchers) == 0)
+        return;
     pthread_mutex_lock(&pause_state.lock);
-    if (atomic_fetch_sub(&pause_state.busy, 1) == 1) {
-        if (pause_state.watched)
-            pthread_cond_signal(&pause_state.idle);
-        pthread_cond_broadcast(&pause_state.drained);
-    }
+    pthread_cond_signal(&pause_state.idle);
+    pthread_cond_broadcast(&pause_state.drained);
     pthread_mutex_unlock(&pause_state.lock);
+}
+
+/* With the lock held. */
+static void pause_workers(bool even_if_busy) {
+    if (atomic_load(&pause_state.paused))
+        return;
+    atomic_store(&pause_state.paused, true);
+    if (even_if_busy || atomic_load(&pause_state.busy) == 0)
+        starpu_pause();
+    else
+        atomic_store(&pause_state.paused, false);
 }
 
 static void deadline_in(struct timespec *deadline, long milliseconds) {
@@ -119,7 +132,7 @@ static void deadline_in(struct timespec *deadline, long milliseconds) {
 /* Waits while there is work, or the workers sleep; after two seconds of sleep gives memory back. */
 static void wait_for_idleness(void) {
     bool trimmed = false;
-    pause_state.watched = true;
+    atomic_fetch_add(&pause_state.watchers, 1);
     while (atomic_load(&pause_state.busy) > 0 || pause_state.paused) {
         if (trimmed || !pause_state.paused) {
             pthread_cond_wait(&pause_state.idle, &pause_state.lock);
@@ -138,7 +151,7 @@ static void wait_for_idleness(void) {
             trimmed = true;
         }
     }
-    pause_state.watched = false;
+    atomic_fetch_sub(&pause_state.watchers, 1);
 }
 
 /* Puts the workers to sleep when nothing was in flight for 10 to 20 ms. */
@@ -147,15 +160,13 @@ static void *keeper(void *unused) {
     pthread_mutex_lock(&pause_state.lock);
     for (;;) {
         wait_for_idleness();
-        unsigned long stamp = pause_state.stamp;
+        atomic_store(&pause_state.worked, false);
         struct timespec deadline;
         deadline_in(&deadline, 10);
         while (pthread_cond_timedwait(&pause_state.idle, &pause_state.lock, &deadline) != ETIMEDOUT)
             ;
-        if (pause_state.stamp == stamp && !pause_state.paused) {
-            starpu_pause();
-            pause_state.paused = true;
-        }
+        if (!atomic_load(&pause_state.worked))
+            pause_workers(false);
     }
     return NULL;
 }
@@ -172,6 +183,7 @@ static void at_exit(void) {
     struct timespec deadline;
     deadline_in(&deadline, 5000);
     pthread_mutex_lock(&pause_state.lock);
+    atomic_fetch_add(&pause_state.watchers, 1);
     while (atomic_load(&pause_state.busy) > 0 &&
            pthread_cond_timedwait(&pause_state.drained, &pause_state.lock, &deadline) != ETIMEDOUT)
         ;
@@ -179,10 +191,7 @@ static void at_exit(void) {
     tutti_direct_stop();
     while (pause_state.trimming)
         pthread_cond_wait(&pause_state.drained, &pause_state.lock);
-    if (!pause_state.paused) {
-        starpu_pause();
-        pause_state.paused = true;
-    }
+    pause_workers(true);
     pthread_mutex_unlock(&pause_state.lock);
     tutti_model_keep();
     tutti_statistics_print();

@@ -32,7 +32,7 @@ bool tutti_runtime_usable(void);
  * workers are awake. Idle for 10 ms, they sleep and use no CPU.
  */
 void tutti_runtime_busy(void);
-void tutti_runtime_idle(void);
+void tutti_runtime_idle(unsigned count); /* so many less */
 
 /* Are there twice the cores that StarPU's workers and a thread of the program keep busy? */
 bool tutti_runtime_has_spare_cores(void);
@@ -43,5 +43,8 @@ struct tutti_real_device *tutti_runtime_device_of_node(unsigned node);
 
 /* Host time in nanoseconds; the clock of profiling information (CL_PROFILING_COMMAND_*). */
 cl_ulong tutti_runtime_now(void);
+
+/* The same to some milliseconds, for a fraction of the price. */
+cl_ulong tutti_runtime_about_now(void);
 
 #endif

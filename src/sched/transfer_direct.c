@@ -32,11 +32,8 @@ static cl_int move(struct tutti_transfer *transfer, const struct tutti_real_devi
     cl_int error = driver->clEnqueueReadBuffer(queue, mem, blocking ? CL_TRUE : CL_FALSE, there,
                                                size, (char *)transfer->target + here, 0, NULL,
                                                blocking ? NULL : event);
-    if (blocking) {
+    if (blocking)
         task->result = CL_COMPLETE;
-        task->command.event->started = task->enqueued;
-        task->command.event->ended = tutti_runtime_now();
-    }
     return error;
 }
 
