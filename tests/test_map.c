@@ -387,6 +387,53 @@ START_TEST(many_times) {
 }
 END_TEST
 
+/* True where Tutti's log is kept: in the variant whose devices have memory of their own. */
+static bool logs;
+
+static unsigned times_logged(const char *words) {
+    char line[512];
+    unsigned times = 0;
+    FILE *log = test_log_open();
+    while (log && fgets(line, sizeof(line), log))
+        times += strstr(line, words) != NULL;
+    if (log)
+        test_log_close(log);
+    return times;
+}
+
+/* Then its pages are locked, once. */
+START_TEST(own_memory_again_and_again) {
+    enum { BYTES = 256 << 10, ROUNDS = 5 };
+    cl_program program = make_program(common_source);
+    cl_kernel add = make_kernel(program, "add");
+    cl_int one = 1, *memory = ck_made((error = CL_SUCCESS, aligned_alloc(4096, BYTES))), *mapped;
+    memset(memory, 0, BYTES);
+    cl_mem buffer = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, memory);
+
+    times_logged("");
+    ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+    for (cl_int i = 1; i <= ROUNDS; i++) {
+        launch(add, BYTES / sizeof(cl_int));
+        mapped = map(buffer, CL_MAP_READ, 0, BYTES);
+        ck_assert_int_eq(mapped[0], 2 * i - 1);
+        ck_assert_int_eq(mapped[BYTES / sizeof(cl_int) - 1], 2 * i - 1);
+        unmap(buffer, mapped);
+        mapped = map(buffer, CL_MAP_WRITE_INVALIDATE_REGION, 0, BYTES);
+        for (size_t j = 0; j < BYTES / sizeof(cl_int); j++)
+            mapped[j] = 2 * i;
+        unmap(buffer, mapped);
+    }
+    ck_ok(clFinish(queue));
+    if (logs)
+        ck_assert_uint_eq(times_logged("bytes of the program"), 1);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+    free(memory);
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         for_reading,
@@ -405,7 +452,14 @@ int main(int argc, char **argv) {
         unmap_wrong,
         on_two_queues,
         many_times,
+        own_memory_again_and_again,
     };
+    const char *transfer = getenv("TUTTI_TRANSFER");
 
-    return test_main(argc, argv, tests, COUNT(tests));
+    logs = transfer && strcmp(transfer, "staged") == 0 && !getenv("TUTTI_DEVICE_MEMORY") &&
+           test_log_begin();
+    int status = test_main(argc, argv, tests, COUNT(tests));
+    if (logs)
+        test_log_end();
+    return status;
 }

@@ -115,6 +115,8 @@ static struct tutti_pinned *create(const struct tutti_real_device *device, void 
     /* What the driver only copies from is of no use. */
     bool right = error == CL_SUCCESS && (!memory || pinned->bytes == memory);
     if (right) {
+        tutti_log(DEBUG, "%s: page-locked %zu bytes%s", device->name, size,
+                  memory ? " of the program" : "");
         pthread_mutex_lock(&pins.lock);
         pinned->next = pins.used;
         pins.used = pinned;

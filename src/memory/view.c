@@ -13,8 +13,8 @@
 /* Drivers have copied smaller transfers before memory could be locked for them. */
 #define LEAST_PINNED ((size_t)64 << 10)
 /* The program's pages are locked for this view alone, which must pay. */
-#define LEAST_LOCKED ((size_t)4 << 20)
-#define WORTH_LOCKING 3
+#define LEAST_LOCKED ((size_t)64 << 10)
+#define WORTH_LOCKING 3 /* times its size */
 
 struct tutti_region tutti_view_whole(const struct tutti_view *view) {
     const struct tutti_shape *shape = &view->shape;
@@ -126,12 +126,14 @@ static size_t home_bytes(const struct tutti_view *view) {
     return tutti_place_end(&at_home, &whole);
 }
 
-void tutti_view_lock_home(struct tutti_view *view) {
+void tutti_view_lock_home(struct tutti_view *view, size_t bytes) {
     if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED)
         return;
     pthread_mutex_lock(&view->lock);
-    /* It costs about as much as a transfer: it pays when there are more of them. */
-    if (++view->transfers == WORTH_LOCKING)
+    /* It costs about as much as to transfer all of it: it pays when there is more to come. */
+    bool worth = view->moved / view->size < WORTH_LOCKING;
+    view->moved += bytes;
+    if (worth && view->moved / view->size >= WORTH_LOCKING)
         view->pinned = tutti_pinned_lock(view->home, home_bytes(view));
     pthread_mutex_unlock(&view->lock);
 }

@@ -84,7 +84,7 @@ struct tutti_view {
     bool home_is_users;          /* CL_MEM_USE_HOST_PTR */
     struct tutti_pinned *pinned; /* the home memory's, if it is page-locked */
     struct tutti_svm_home *svm;  /* svm_home.h: the home memory's; written before the first use */
-    unsigned transfers;          /* of the program's memory as a whole */
+    size_t moved;                /* bytes from and to the program's memory */
     struct tutti_mapped *mapped;
 };
 
@@ -164,11 +164,11 @@ void tutti_view_destroy(struct tutti_view *view);
 
 /*
  * The view's host memory, made now if need be; NULL when out of memory. Page-locked where that
- * helps and can be; the program's own once it was transferred some times, as tutti_view_lock_home
- * counts them.
+ * helps and can be; the program's own once that pays: tutti_view_lock_home is told before so many
+ * bytes move between it and a device.
  */
 void *tutti_view_home(struct tutti_view *view);
-void tutti_view_lock_home(struct tutti_view *view);
+void tutti_view_lock_home(struct tutti_view *view, size_t bytes);
 
 /*
  * Which copies are valid; the view must be acquired, so that the answer stays true. A device's copy
