@@ -3,12 +3,15 @@
 
 #include "memory/image.h"
 #include "memory/pinned.h"
+#include "memory/room.h"
 #include "memory/staging.h"
 #include "memory/transfer_path.h"
 #include "sched/link.h"
+#include "sched/pool.h"
 #include "virtual_device/driver.h"
 
 #define LEAST_WITH_EVENT ((size_t)128 << 10)
+#define MOST_BLOCKING ((size_t)4 << 20)
 
 /* Waits for a real command and gives its event back. */
 static cl_int wait_for(const cl_icd_dispatch *driver, cl_event event) {
@@ -122,14 +125,23 @@ static cl_int end_move(const struct tutti_real_device *device, cl_event event) {
 }
 
 /*
- * All at once. Not by a blocking command: NVIDIA's driver keeps a lock for its length, so that the
- * two directions would wait for each other. A small part is over before an event is made.
+ * NVIDIA's driver keeps a lock for the length of a blocking command: the two directions would wait
+ * for each other, and kernels for both. A small part is over before an event is made. So much as
+ * MOST_BLOCKING is only worth it to a program that waits for nothing else: from ordinary memory the
+ * driver takes half the time of a command with an event.
  */
+static bool may_block(const struct tutti_real_device *device, size_t bytes) {
+    return bytes < LEAST_WITH_EVENT ||
+           (bytes < MOST_BLOCKING && !tutti_pool_is_here() && tutti_room_working(device) == 0 &&
+            !tutti_link_is_shared(device));
+}
+
+/* All at once. */
 static cl_int move(const struct tutti_view *view, const struct tutti_copy *copy, bool to_device,
                    const struct tutti_place *there, void *memory, const struct tutti_place *here,
                    const struct tutti_region *region) {
     cl_event event;
-    if (tutti_region_bytes(region) < LEAST_WITH_EVENT)
+    if (may_block(copy->device, tutti_region_bytes(region)))
         return start_move(view, copy, to_device, there, memory, here, region, NULL);
     cl_int error = start_move(view, copy, to_device, there, memory, here, region, &event);
     return error == CL_SUCCESS ? end_move(copy->device, event) : error;

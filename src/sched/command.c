@@ -250,8 +250,13 @@ void tutti_commands_done(unsigned count, struct tutti_command **commands, const 
 }
 
 void tutti_command_run_on_host(struct tutti_command *command) {
-    if (command->event->caller_runs)
-        tutti_event_give_job(command->event, &command->job);
-    else
-        tutti_pool_run(&command->job);
+    cl_event event = command->event;
+    bool programs =
+        event->type == CL_COMMAND_NATIVE_KERNEL; /* not for a thread with a use of its own */
+    if (event->caller_runs || (!programs && atomic_load(&event->waiters) > 0)) {
+        tutti_event_give_job(event, &command->job);
+        return;
+    }
+    command->job.event = programs ? NULL : event;
+    tutti_pool_run(&command->job);
 }

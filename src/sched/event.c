@@ -362,9 +362,24 @@ static void spin(cl_event event) {
         ;
 }
 
+/* Does the event wait for the other one, as far as is seen without the graph? */
+static bool waits_for(cl_event event, cl_event other) {
+    return event == other || (event->queue && event->queue == other->queue &&
+                              tutti_queue_in_order(event->queue) && other->queued <= event->queued);
+}
+
+/* What no host thread has begun this one does sooner: it is awake. */
+static void work(cl_event event) {
+    struct tutti_job *job;
+    while (tutti_event_status(event) > CL_COMPLETE && (job = tutti_pool_take(event, waits_for)))
+        job->run(job);
+}
+
 cl_int tutti_event_wait(cl_event event) {
     tutti_direct_help(event);
+    work(event);
     spin(event);
+    work(event);
     struct bucket *bucket = bucket_of(event);
     cl_int status = tutti_event_status(event);
     if (status <= CL_COMPLETE)

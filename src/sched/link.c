@@ -20,7 +20,7 @@
 static struct state {
     pthread_mutex_t lock;
     _Atomic double latency, rate; /* learnt; 0: not yet. Read without the lock */
-    unsigned active;              /* transfers of our threads */
+    atomic_uint active;           /* transfers of our threads. The same */
     bool alone;                   /* none began while another was active */
     cl_ulong since;               /* when the window was opened */
     size_t bytes;                 /* in it */
@@ -87,6 +87,13 @@ void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction
         state->bytes = 0;
     }
     pthread_mutex_unlock(&state->lock);
+}
+
+bool tutti_link_is_shared(const struct tutti_real_device *device) {
+    unsigned users = 0;
+    for (int direction = 0; direction < TUTTI_DIRECTIONS; direction++)
+        users += atomic_load(&state_of(device, direction)->active);
+    return users > 1;
 }
 
 struct tutti_link tutti_link_expect(const struct tutti_real_device *device,

@@ -18,6 +18,9 @@ void tutti_link_begin(const struct tutti_real_device *device, enum tutti_directi
 void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction direction,
                     size_t bytes);
 
+/* Does more than one such transfer use the device's link, in either direction? */
+bool tutti_link_is_shared(const struct tutti_real_device *device);
+
 struct tutti_link {
     double latency; /* µs */
     double rate;    /* bytes per µs */

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <time.h>
 
 /* A safety net against a program whose native kernels never end; far above what work needs. */
@@ -17,7 +18,8 @@ struct pool {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t wake;
     struct tutti_job *first, **last;
-    unsigned queued, waiting, threads, most;
+    atomic_uint queued; /* may be read without the lock */
+    unsigned waiting, threads, most;
 };
 
 static struct pool workers = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -29,8 +31,11 @@ static struct pool callbacks = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                 .last = &callbacks.first,
                                 .most = 1};
 
+static _Thread_local bool here;
+
 static void *serve(void *argument) {
     struct pool *pool = argument;
+    here = true;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         int timed_out = 0;
@@ -93,20 +98,41 @@ static void give(struct pool *pool, struct tutti_job *job) {
 
 void tutti_pool_run(struct tutti_job *job) { give(&workers, job); }
 
-bool tutti_pool_cancel(struct tutti_job *job) {
-    pthread_mutex_lock(&workers.lock);
-    struct tutti_job **link = &workers.first;
-    while (*link && *link != job)
-        link = &(*link)->next;
-    bool found = *link != NULL;
-    if (found) {
+/* Takes the job at the link, if any, out of the queue. Lock held. */
+static struct tutti_job *take(struct tutti_job **link) {
+    struct tutti_job *job = *link;
+    if (job) {
         *link = job->next;
         workers.queued--;
         if (!*link)
             workers.last = link;
     }
+    return job;
+}
+
+bool tutti_pool_cancel(struct tutti_job *job) {
+    pthread_mutex_lock(&workers.lock);
+    struct tutti_job **link = &workers.first;
+    while (*link && *link != job)
+        link = &(*link)->next;
+    bool found = take(link) != NULL;
     pthread_mutex_unlock(&workers.lock);
     return found;
 }
+
+struct tutti_job *tutti_pool_take(cl_event event,
+                                  bool (*waits_for)(cl_event event, cl_event other)) {
+    if (atomic_load(&workers.queued) == 0)
+        return NULL;
+    pthread_mutex_lock(&workers.lock);
+    struct tutti_job **link = &workers.first;
+    while (*link && !((*link)->event && waits_for(event, (*link)->event)))
+        link = &(*link)->next;
+    struct tutti_job *job = take(link);
+    pthread_mutex_unlock(&workers.lock);
+    return job;
+}
+
+bool tutti_pool_is_here(void) { return here; }
 
 void tutti_pool_call_back(struct tutti_job *job) { give(&callbacks, job); }

@@ -13,6 +13,7 @@
 struct tutti_job {
     struct tutti_job *next;
     void (*run)(struct tutti_job *job); /* may free the job */
+    cl_event event; /* it is the work of this one's command, and good for any thread; or NULL */
 };
 
 /* Hands the job to a thread; when none can be started, runs it in the calling thread. */
@@ -20,6 +21,13 @@ void tutti_pool_run(struct tutti_job *job);
 
 /* Takes the job back, if no thread has begun it. */
 bool tutti_pool_cancel(struct tutti_job *job);
+
+/* Takes back the first job that is not begun and whose event `event` waits for; NULL: none. */
+struct tutti_job *tutti_pool_take(cl_event event,
+                                  bool (*waits_for)(cl_event event, cl_event other));
+
+/* Is the calling thread one of the pool's? */
+bool tutti_pool_is_here(void);
 
 /*
  * The same for the program's callbacks: one thread, so that they run one after the other in the
