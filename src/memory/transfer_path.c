@@ -101,6 +101,8 @@ unsigned tutti_transfer_path_near(unsigned users, size_t size) {
     return is_one(far) && (wanted == STAGED || size >= LEAST_STRAIGHT) ? far : 0;
 }
 
+bool tutti_transfer_path_is_home(unsigned users) { return users && !(users & distant()); }
+
 bool tutti_transfer_path_relays(const struct tutti_real_device *device, size_t size) {
     pthread_once(&once, read_environment);
     if (device->at_home || wanted == DIRECT || is_one(distant()))

@@ -2,6 +2,7 @@
 /* Read, write, copy and fill. */
 #include "memory/access.h"
 #include "memory/coherence.h"
+#include "memory/transfer_path.h"
 #include "memory/version.h"
 #include "sched/copy_task.h"
 #include "sched/straight.h"
@@ -31,11 +32,13 @@ static bool prepare_write(struct tutti_transfer *transfer, int i) {
         whole && i == 0 ? tutti_straight_device(view, mem) : NULL;
     if (whole)
         view->placed = device ? 1u << device->index : 0;
+    /* Where all is in home memory it stays valid for the devices that work there. */
+    bool in_place = !whole || tutti_transfer_path_is_home(tutti_history_users(&mem->history));
     if (device)
         tutti_acquisition_add_on(&transfer->acquisition, view, device);
     else
         tutti_acquisition_add(&transfer->acquisition, view,
-                              whole ? TUTTI_OVERWRITES : TUTTI_WRITES);
+                              in_place ? TUTTI_WRITES : TUTTI_OVERWRITES);
     return true;
 }
 
