@@ -323,10 +323,90 @@ START_TEST(another_queue_waits) {
 }
 END_TEST
 
+static cl_int *map_all(struct state *state, cl_map_flags flags) {
+    return ck_made(clEnqueueMapBuffer(state->queue, state->data, CL_TRUE, flags, 0, BYTES, 0, NULL,
+                                      NULL, &error));
+}
+
+static void unmap(struct state *state, void *mapped) {
+    ck_ok(clEnqueueUnmapMemObject(state->queue, state->data, mapped, 0, NULL, NULL));
+}
+
+/* The program looks, and writes, through pointers between two kernels. */
+static void step_with_maps(struct state *state, int round) {
+    cl_int *mapped = map_all(state, CL_MAP_READ);
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(mapped[i], state->expected[i]);
+    unmap(state, mapped);
+    do_step(state, 3, NULL);
+    if (round % 2) {
+        mapped = map_all(state, round % 4 == 1 ? CL_MAP_WRITE_INVALIDATE_REGION : CL_MAP_WRITE);
+        for (int i = 0; i < N; i++)
+            mapped[i] = state->expected[i] = round + i;
+        unmap(state, mapped);
+    } else { /* two at once */
+        mapped = map_all(state, CL_MAP_READ);
+        cl_int *second = map_all(state, CL_MAP_READ);
+        ck_assert_int_eq(second[1], state->expected[1]);
+        unmap(state, second);
+        unmap(state, mapped);
+    }
+    do_step(state, 3, NULL);
+    if (round % 3)
+        ck_ok(clFinish(state->queue));
+}
+
+START_TEST(maps_come_in_between) {
+    static cl_int memory[N] __attribute__((aligned(4096)));
+    struct state state;
+    program = make_program(source);
+    for (int own = 0; own < 2; own++) {
+        begin_state(&state, queue);
+        if (own) {
+            memcpy(memory, state.expected, BYTES);
+            ck_ok(clReleaseMemObject(state.data));
+            state.data = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, memory);
+            ck_ok(clSetKernelArg(state.step, 0, sizeof(cl_mem), &state.data));
+        }
+        set_factor(&state, 3);
+        went_directly();
+        for (int round = 0; round < ROUNDS; round++)
+            step_with_maps(&state, round);
+        check_all(&state);
+        end_state(&state);
+        ck_assert_int_gt(went_directly(), ROUNDS);
+    }
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+/* An unmap gives back what was written even if what it waits for fails. */
+START_TEST(an_unmap_behind_a_failure) {
+    struct state state;
+    program = make_program(source);
+    begin_state(&state, queue);
+    set_factor(&state, 3);
+    for (int round = 0; round < ROUNDS / 4; round++) {
+        cl_event gate = make_user_event();
+        do_step(&state, 3, NULL);
+        cl_int *mapped = map_all(&state, CL_MAP_WRITE);
+        mapped[7] = state.expected[7] = round;
+        ck_ok(clEnqueueUnmapMemObject(queue, state.data, mapped, 1, &gate, NULL));
+        ck_ok(clSetUserEventStatus(gate, -1));
+        clFinish(queue);
+        check_all(&state);
+        ck_ok(clReleaseEvent(gate));
+    }
+    end_state(&state);
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {a_loop_of_small_commands,   nobody_waits,
                                   others_come_in_between,     chains_meet,
-                                  threads_wait_for_their_own, another_queue_waits};
+                                  threads_wait_for_their_own, another_queue_waits,
+                                  maps_come_in_between,       an_unmap_behind_a_failure};
     if (!test_log_begin())
         return 99;
     setenv("TUTTI_BATCH", "always", 1);

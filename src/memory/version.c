@@ -114,11 +114,11 @@ void tutti_version_unpin(cl_mem mem) {
     pthread_mutex_unlock(&mem->lock);
 }
 
-bool tutti_version_is_pinned(cl_mem mem) {
+unsigned tutti_version_pins(cl_mem mem) {
     pthread_mutex_lock(&mem->lock);
-    bool pinned = mem->pins > 0;
+    unsigned pins = mem->pins;
     pthread_mutex_unlock(&mem->lock);
-    return pinned;
+    return pins;
 }
 
 void tutti_version_destroy_all(cl_mem mem) {

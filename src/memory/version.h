@@ -33,7 +33,7 @@ void tutti_version_give_back_of_launch(struct tutti_view *view); /* NULL is allo
  */
 void tutti_version_pin(cl_mem mem, bool overwrites);
 void tutti_version_unpin(cl_mem mem);
-bool tutti_version_is_pinned(cl_mem mem);
+unsigned tutti_version_pins(cl_mem mem);
 
 /* All storage of an object that nothing uses any more. Not for StarPU's threads. */
 void tutti_version_destroy_all(cl_mem mem);

@@ -127,6 +127,7 @@ static bool order_in_queue(cl_command_queue queue, struct tutti_command *command
 static void enter_queue(cl_command_queue queue, cl_event event) {
     event->previous = queue->last;
     event->next = NULL;
+    event->number = queue->last ? queue->last->number + 1 : 0;
     if (queue->last)
         queue->last->next = event;
     else
@@ -251,8 +252,7 @@ void tutti_commands_done(unsigned count, struct tutti_command **commands, const 
 
 void tutti_command_run_on_host(struct tutti_command *command) {
     cl_event event = command->event;
-    bool programs =
-        event->type == CL_COMMAND_NATIVE_KERNEL; /* not for a thread with a use of its own */
+    bool programs = event->type == CL_COMMAND_NATIVE_KERNEL; /* its code has its own thread */
     if (event->caller_runs || (!programs && atomic_load(&event->waiters) > 0)) {
         tutti_event_give_job(event, &command->job);
         return;

@@ -365,7 +365,7 @@ static void spin(cl_event event) {
 /* Does the event wait for the other one, as far as is seen without the graph? */
 static bool waits_for(cl_event event, cl_event other) {
     return event == other || (event->queue && event->queue == other->queue &&
-                              tutti_queue_in_order(event->queue) && other->queued <= event->queued);
+                              tutti_queue_in_order(event->queue) && other->number <= event->number);
 }
 
 /* What no host thread has begun this one does sooner: it is awake. */

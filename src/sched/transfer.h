@@ -23,10 +23,11 @@ struct tutti_transfer {
         struct tutti_transfer *transfer); /* coherence, in dispatch order; may be NULL */
     cl_int (*execute)(struct tutti_transfer *transfer);
 
-    cl_mem mem[2];               /* retained; [1]: the target of a copy */
-    bool writes;                 /* its memory objects; of a copy the target is always written */
-    bool later;                  /* … by the program, once it is over: a map for writing */
-    struct tutti_view *view[2];  /* their storage, from the dispatch on */
+    cl_mem mem[2]; /* retained; [1]: the target of a copy */
+    bool writes;   /* its memory objects; of a copy the target is always written */
+    bool later;    /* … by the program, once it is over: a map for writing */
+    enum { TUTTI_NO_MAP, TUTTI_MAP, TUTTI_UNMAP } mapping; /* what there is still to do of it */
+    struct tutti_view *view[2];                            /* their storage, from the dispatch on */
     struct tutti_place place[2]; /* in mem[0]; in the host's memory or in mem[1] */
     struct tutti_region region;
     union {
@@ -80,11 +81,15 @@ void tutti_transfer_note_host(struct tutti_transfer *transfer, const void *base,
 struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
 
 /*
- * A read or write that is filled may be executed as a device task, if it is small enough: what may
- * happen is decided when it is dispatched. True: it is under way.
+ * A read, write, map or unmap that is filled may be executed as a device task, if it is small
+ * enough: what may happen is decided when it is dispatched. True: it is under way.
  */
 void tutti_transfer_offer(struct tutti_transfer *transfer);
 bool tutti_transfer_go_direct(struct tutti_transfer *transfer);
+
+/* Of an unmap: are there bytes that the program may have written? It forgets them, once. */
+bool tutti_transfer_is_mapped(const struct tutti_transfer *transfer);
+void tutti_transfer_end_map(struct tutti_transfer *transfer);
 
 /* `prepare` of what reads the place of mem[0]: takes its storage, which is brought up to date. */
 bool tutti_transfer_prepare_read(struct tutti_transfer *transfer);

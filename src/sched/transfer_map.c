@@ -130,6 +130,10 @@ struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map
         return NULL;
     note_map(transfer, map, true);
     transfer->later = transfer->writes;
+    if (!transfer->writes) { /* else the box must be noted */
+        transfer->mapping = TUTTI_MAP;
+        tutti_transfer_offer(transfer);
+    }
     return &transfer->command;
 }
 
@@ -148,24 +152,35 @@ static bool prepare_unmap(struct tutti_transfer *transfer) {
     return true;
 }
 
-static cl_int execute_unmap(struct tutti_transfer *transfer) {
-    cl_mem mem = transfer->mem[0];
+bool tutti_transfer_is_mapped(const struct tutti_transfer *transfer) {
     struct tutti_mapped box;
-    struct tutti_view *view = mapped_view(transfer, &box);
-    if (!tutti_view_is_mapped(view, &box)) /* a map that failed brought nothing to be given back */
-        return CL_SUCCESS;
+    return tutti_view_is_mapped(mapped_view(transfer, &box), &box);
+}
+
+void tutti_transfer_end_map(struct tutti_transfer *transfer) {
+    struct tutti_mapped box;
+    tutti_view_remove_mapped(mapped_view(transfer, &box), &box);
+    transfer->mapping = TUTTI_NO_MAP;
+}
+
+static cl_int execute_unmap(struct tutti_transfer *transfer) {
     cl_int error = CL_SUCCESS;
-    if (box.written && mapped_elsewhere(mem))
-        error = tutti_access_write(transfer->view[0], &transfer->place[0], transfer->map.pointer,
-                                   &transfer->place[1], &transfer->region);
-    else if (box.written)
-        error = tutti_access_push(transfer->view[0], &transfer->place[0], &transfer->region);
-    tutti_view_remove_mapped(view, &box);
+    /* A map that failed brought nothing to be given back. */
+    if (transfer->writes && tutti_transfer_is_mapped(transfer))
+        error =
+            mapped_elsewhere(transfer->mem[0])
+                ? tutti_access_write(transfer->view[0], &transfer->place[0], transfer->map.pointer,
+                                     &transfer->place[1], &transfer->region)
+                : tutti_access_push(transfer->view[0], &transfer->place[0], &transfer->region);
+    tutti_transfer_end_map(transfer);
     return error;
 }
 
 static void destroy_unmap(struct tutti_command *command) {
-    tutti_version_unpin(((struct tutti_transfer *)command)->mem[0]);
+    struct tutti_transfer *transfer = (struct tutti_transfer *)command;
+    if (transfer->view[0] && transfer->mapping) /* a device could not execute it */
+        tutti_transfer_end_map(transfer);
+    tutti_version_unpin(transfer->mem[0]);
     tutti_transfer_destroy(command);
 }
 
@@ -177,5 +192,7 @@ struct tutti_command *tutti_transfer_unmap(cl_mem mem, const struct tutti_map *m
     transfer->command.destroy = destroy_unmap;
     transfer->command.regardless = true; /* the program uses the pointer no more */
     note_map(transfer, map, false);
+    transfer->mapping = TUTTI_UNMAP;
+    tutti_transfer_offer(transfer);
     return &transfer->command;
 }
