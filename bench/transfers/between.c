@@ -4,6 +4,7 @@
 #include <string.h>
 
 #define MOST_DEVICES 16
+#define CHUNK ((size_t)4 << 20)
 
 /* What clGetMemObjectTrafficTUTTI tells of a buffer on one real device. */
 struct traffic {
@@ -52,49 +53,116 @@ static void wander(struct target *t, traffic_function traffic, size_t size, doub
     clReleaseMemObject(mem);
 }
 
-/* By the driver's own copy, from the one's memory to the other's. */
-static void copy_natively(cl_platform_id platform, size_t size, double seconds,
-                          struct sample *sample) {
+/* Two devices of one platform in one context, each with a queue and a buffer. */
+struct pair {
+    cl_context context;
+    cl_program program;
+    cl_kernel kernel;
+    struct target ends[2];
+    cl_mem locked; /* for copies by hand: page-locked, mapped at */
+    char *pinned;
+    size_t size;
+};
+
+static bool pair_open(struct pair *pair, cl_platform_id platform, size_t size) {
+    static const char *source = "__kernel void touch(__global int *a) { a[0] = a[0] ^ 1; }";
     cl_device_id devices[2];
     cl_uint count = 0;
     cl_int error;
-    struct target ends[2];
     if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 2, devices, &count) != CL_SUCCESS || count < 2)
-        return;
-    cl_context context = clCreateContext(NULL, 2, devices, NULL, NULL, &error);
+        return false;
+    *pair = (struct pair){.size = size};
+    pair->context = clCreateContext(NULL, 2, devices, NULL, NULL, &error);
     check(error, "clCreateContext");
-    static const char *source = "__kernel void touch(__global int *a) { a[0] = a[0] ^ 1; }";
-    cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &error);
+    pair->program = clCreateProgramWithSource(pair->context, 1, &source, NULL, &error);
     check(error, "clCreateProgramWithSource");
-    check(clBuildProgram(program, 2, devices, "", NULL, NULL), "clBuildProgram");
-    cl_kernel kernel = clCreateKernel(program, "touch", &error);
+    check(clBuildProgram(pair->program, 2, devices, "", NULL, NULL), "clBuildProgram");
+    pair->kernel = clCreateKernel(pair->program, "touch", &error);
     check(error, "clCreateKernel");
     for (int i = 0; i < 2; i++) {
-        ends[i] = (struct target){.kernel = kernel};
-        ends[i].queue = clCreateCommandQueue(context, devices[i], 0, &error);
+        struct target *end = &pair->ends[i];
+        *end = (struct target){.kernel = pair->kernel};
+        end->queue = clCreateCommandQueue(pair->context, devices[i], 0, &error);
         check(error, "clCreateCommandQueue");
-        ends[i].buffer = clCreateBuffer(context, CL_MEM_READ_WRITE, size, NULL, &error);
+        end->buffer = clCreateBuffer(pair->context, CL_MEM_READ_WRITE, size, NULL, &error);
         check(error, "clCreateBuffer");
     }
+    pair->locked = clCreateBuffer(pair->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, size,
+                                  NULL, &error);
+    check(error, "clCreateBuffer");
+    pair->pinned = clEnqueueMapBuffer(pair->ends[0].queue, pair->locked, CL_TRUE, CL_MAP_READ, 0,
+                                      size, 0, NULL, NULL, &error);
+    check(error, "clEnqueueMapBuffer");
+    return true;
+}
+
+static void pair_close(struct pair *pair) {
+    clEnqueueUnmapMemObject(pair->ends[0].queue, pair->locked, pair->pinned, 0, NULL, NULL);
+    for (int i = 0; i < 2; i++) {
+        clFinish(pair->ends[i].queue);
+        clReleaseMemObject(pair->ends[i].buffer);
+        clReleaseCommandQueue(pair->ends[i].queue);
+    }
+    clReleaseMemObject(pair->locked);
+    clReleaseKernel(pair->kernel);
+    clReleaseProgram(pair->program);
+    clReleaseContext(pair->context);
+}
+
+/* The driver's own copy, from the one's memory to the other's. */
+static void copy(struct pair *pair) {
+    check(clEnqueueCopyBuffer(pair->ends[1].queue, pair->ends[0].buffer, pair->ends[1].buffer, 0, 0,
+                              pair->size, 0, NULL, NULL),
+          "clEnqueueCopyBuffer");
+    check(clFinish(pair->ends[1].queue), "clFinish");
+}
+
+/* A kernel uses what the other device wrote: the driver brings it. */
+static void use(struct pair *pair) { touch(&pair->ends[1], pair->ends[0].buffer); }
+
+/* What a program can do itself: chunks through page-locked memory, on both links at once. */
+static void chunks(struct pair *pair) {
+    size_t chunk = pair->size / 8 < CHUNK ? pair->size / 8 : CHUNK;
+    for (size_t at = 0; at < pair->size; at += chunk) {
+        size_t length = pair->size - at < chunk ? pair->size - at : chunk;
+        cl_event down;
+        check(clEnqueueReadBuffer(pair->ends[0].queue, pair->ends[0].buffer, CL_FALSE, at, length,
+                                  pair->pinned + at, 0, NULL, &down),
+              "clEnqueueReadBuffer");
+        check(clFlush(pair->ends[0].queue), "clFlush");
+        check(clEnqueueWriteBuffer(pair->ends[1].queue, pair->ends[1].buffer, CL_FALSE, at, length,
+                                   pair->pinned + at, 1, &down, NULL),
+              "clEnqueueWriteBuffer");
+        check(clFlush(pair->ends[1].queue), "clFlush");
+        clReleaseEvent(down);
+    }
+    check(clFinish(pair->ends[1].queue), "clFinish");
+}
+
+static const struct way {
+    const char *name;
+    void (*run)(struct pair *pair);
+} ways[] = {{"device to device", copy},
+            {"device to device: by use", use},
+            {"device to device: by hand", chunks}};
+#define WAYS (sizeof(ways) / sizeof(ways[0]))
+
+static void move_natively(const struct way *way, cl_platform_id platform, size_t size,
+                          double seconds, struct sample *sample) {
+    struct pair pair;
+    if (!pair_open(&pair, platform, size))
+        return;
     unsigned round = 0;
     for (double end = now() + seconds; now() < end || round < 4; round++) {
-        touch(&ends[0], ends[0].buffer);
-        touch(&ends[1], ends[1].buffer);
+        touch(&pair.ends[0], pair.ends[0].buffer);
+        if (way->run != use)
+            touch(&pair.ends[1], pair.ends[1].buffer);
         double start = now();
-        check(clEnqueueCopyBuffer(ends[1].queue, ends[0].buffer, ends[1].buffer, 0, 0, size, 0,
-                                  NULL, NULL),
-              "clEnqueueCopyBuffer");
-        check(clFinish(ends[1].queue), "clFinish");
+        way->run(&pair);
         if (round)
             sample_add(sample, now() - start);
     }
-    for (int i = 0; i < 2; i++) {
-        clReleaseMemObject(ends[i].buffer);
-        clReleaseCommandQueue(ends[i].queue);
-    }
-    clReleaseKernel(kernel);
-    clReleaseProgram(program);
-    clReleaseContext(context);
+    pair_close(&pair);
 }
 
 void measure_between(struct report *report, const cl_platform_id *platforms, unsigned count,
@@ -109,15 +177,19 @@ void measure_between(struct report *report, const cl_platform_id *platforms, uns
     for (unsigned s = 0; s < size_count; s++) {
         if (sizes[s] < 4096)
             continue;
-        memset(samples, 0, sizeof(samples));
-        for (unsigned p = 0; p < count; p++) {
-            traffic_function traffic = find_traffic(platforms[p]);
-            if (traffic)
-                wander(&targets[p], traffic, sizes[s], seconds, &samples[p]);
-            else
-                copy_natively(platforms[p], sizes[s], seconds, &samples[p]);
+        for (size_t w = 0; w < WAYS; w++) {
+            for (unsigned p = 0; p < count; p++) {
+                traffic_function traffic = find_traffic(platforms[p]);
+                if (traffic && w) /* there it is one way */
+                    continue;
+                samples[p].count = 0;
+                if (traffic)
+                    wander(&targets[p], traffic, sizes[s], seconds, &samples[p]);
+                else
+                    move_natively(&ways[w], platforms[p], sizes[s], seconds, &samples[p]);
+            }
+            report_row(report, ways[w].name, sizes[s], (double)sizes[s], targets, samples, count);
         }
-        report_row(report, "device to device", sizes[s], (double)sizes[s], targets, samples, count);
     }
     for (unsigned p = 0; p < count; p++)
         target_close(&targets[p]);

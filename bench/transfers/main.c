@@ -154,7 +154,8 @@ static void measure_all(const struct options *options, const cl_platform_id *pla
 
 /*
  * The same program again, in which Tutti sends each kernel to any device, GPUs only if there are
- * two: that is said before it starts.
+ * two, and none past its scheduler to where the data is: that is said before it starts. It may have
+ * been kept to one device so far.
  */
 static void measure_elsewhere(int argc, char **argv, const cl_platform_id *platforms,
                               unsigned count) {
@@ -168,6 +169,8 @@ static void measure_elsewhere(int argc, char **argv, const cl_platform_id *platf
                 found > 1);
     }
     setenv("TUTTI_SCHED", "random", 1);
+    setenv("TUTTI_DIRECT", "never", 1);
+    unsetenv("TUTTI_DEVICES");
     if (gpus)
         setenv("TUTTI_DEVICE_TYPE", "gpu", 1);
     if (!arguments)

@@ -67,7 +67,8 @@ void report_row(struct report *report, const char *name, size_t size, double byt
 
 /*
  * From one real device to another: on Tutti by a kernel that runs elsewhere than the last one, on
- * other platforms by clEnqueueCopyBuffer in a context of both. Needs TUTTI_SCHED=random.
+ * other platforms in a context of both, by clEnqueueCopyBuffer and in two other ways. Needs
+ * TUTTI_SCHED=random and TUTTI_DIRECT=never.
  */
 void measure_between(struct report *report, const cl_platform_id *platforms, unsigned count,
                      const size_t *sizes, unsigned size_count, double seconds);
