@@ -182,7 +182,7 @@ tests_test_random_SOURCES = tests/test_random.c \
 tests_test_random_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_random_LDADD = $(TEST_LIBS)
 
-tests_test_two_devices_SOURCES = tests/test_two_devices.c
+tests_test_two_devices_SOURCES = tests/test_two_devices.c tests/traffic.h
 tests_test_two_devices_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_two_devices_LDADD = $(TEST_LIBS)
 

@@ -4,6 +4,7 @@
  * told by Tutti's own extension function.
  */
 #include "support.h"
+#include "traffic.h"
 
 enum { MANY = 64, N = 2048, BYTES = N * sizeof(cl_int), REAL = 16 };
 
@@ -154,6 +155,62 @@ START_TEST(data_follow_the_commands) {
 }
 END_TEST
 
+/* Do all real devices work in the host's memory? PoCL's do, if they need not seem to be GPUs. */
+static bool all_at_home(void) {
+    task_counts_function function = task_counts();
+    char names[REAL][64];
+    cl_ulong counts[REAL];
+    cl_uint number = 0;
+    bool all = !getenv("TUTTI_TRANSFER") && !getenv("TUTTI_DEVICE_MEMORY");
+
+    ck_ok(function(device, REAL, counts, names, &number));
+    for (cl_uint i = 0; i < number && i < REAL; i++)
+        all = all && (strncmp(names[i], "basic", 5) == 0 || strncmp(names[i], "pthread", 7) == 0);
+    return all;
+}
+
+/* The host and both devices use a buffer in turn: there is one copy of it, and nothing moves. */
+START_TEST(one_copy_in_home_memory) {
+    enum { ROUNDS = 20 };
+    static cl_int memory[N] __attribute__((aligned(4096)));
+    cl_program program = make_program(common_source);
+    cl_kernel add = make_kernel(program, "add");
+    const cl_mem_flags kinds[] = {0, CL_MEM_ALLOC_HOST_PTR, CL_MEM_USE_HOST_PTR};
+    cl_int one = 1, part = 7, *mapped;
+
+    skip_if(!all_at_home(), "a device has memory of its own");
+    for (size_t kind = 0; kind < COUNT(kinds); kind++) {
+        cl_mem buffer =
+            make_buffer(kinds[kind], BYTES, kinds[kind] == CL_MEM_USE_HOST_PTR ? memory : NULL);
+        memset(memory, 0, BYTES);
+        ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+        ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+        for (cl_int round = 0; round < ROUNDS; round++) {
+            mapped =
+                ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION,
+                                           0, BYTES, 0, NULL, NULL, &error));
+            for (int i = 0; i < N; i++)
+                mapped[i] = round;
+            ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+            launch(add, N);
+            ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 4, 4, &part, 0, NULL, NULL));
+            launch(add, N);
+            mapped = ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 0, BYTES, 0,
+                                                NULL, NULL, &error));
+            for (int i = 0; i < N; i++)
+                ck_assert_int_eq(mapped[i], i == 1 ? part + 1 : round + 2);
+            ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+        }
+        struct traffic seen = traffic_of(buffer);
+        ck_assert_uint_eq(seen.bytes_to_device, 0);
+        ck_assert_uint_eq(seen.bytes_from_device, 0);
+        ck_ok(clReleaseMemObject(buffer));
+    }
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 START_TEST(readers_of_one_buffer_everywhere) {
     cl_program program = make_program(common_source);
     cl_kernel copy = make_kernel(program, "copy");
@@ -226,7 +283,7 @@ END_TEST
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         the_extension_function,           both_devices_work,          data_follow_the_commands,
-        readers_of_one_buffer_everywhere, one_kernel_wider_and_wider,
+        readers_of_one_buffer_everywhere, one_kernel_wider_and_wider, one_copy_in_home_memory,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));
