@@ -19,9 +19,9 @@ static const struct {
     /*
      * hwloc looks at each PCI device and graphics card, which takes longer than all else of
      * StarPU's start, and StarPU uses nothing of it: its devices come from us, in another order
-     * than hwloc's.
+     * than hwloc's. And it moves this thread to each core in turn, to ask it what the kernel tells.
      */
-    {"HWLOC_COMPONENTS", "-linuxio,-pci,-opencl,-gl,-cuda,-nvml,-rsmi,-levelzero"},
+    {"HWLOC_COMPONENTS", "-linuxio,-pci,-opencl,-gl,-cuda,-nvml,-rsmi,-levelzero,-x86"},
 };
 
 static void set(struct tutti_environment *environment, unsigned i, const char *value) {
