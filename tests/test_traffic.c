@@ -5,6 +5,8 @@
  */
 #include "traffic.h"
 
+#include <time.h>
+
 enum { N = 4096, BYTES = N * sizeof(cl_int) };
 
 #define ck_moved(mem, to, from)                                                                    \
@@ -84,6 +86,29 @@ START_TEST(what_only_the_device_uses_stays_there) {
     ck_ok(clReleaseMemObject(a));
     ck_ok(clReleaseMemObject(b));
     ck_ok(clReleaseMemObject(c));
+}
+END_TEST
+
+/* Nobody asks for what kernels leave on the device: neither now, nor when the device is idle. */
+START_TEST(many_results_stay_on_the_device) {
+    enum { MANY = 64 };
+    const struct timespec while_idle = {.tv_nsec = 2000000};
+    cl_mem buffers[MANY];
+
+    open_kernels();
+    for (int i = 0; i < MANY; i++)
+        buffers[i] = make_buffer(0, BYTES, NULL);
+    for (int round = 0; round < 10; round++) {
+        for (int i = 0; i < MANY; i++)
+            run(round ? add : set, buffers[i], i);
+        ck_ok(clFinish(queue));
+        nanosleep(&while_idle, NULL);
+    }
+    for (int i = 0; i < MANY; i++) {
+        ck_moved(buffers[i], 0, 0);
+        ck_ok(clReleaseMemObject(buffers[i]));
+    }
+    close_kernels();
 }
 END_TEST
 
@@ -215,6 +240,7 @@ int main(int argc, char **argv) {
     const TTest *const tests[] = {
         the_extension_function,
         what_only_the_device_uses_stays_there,
+        many_results_stay_on_the_device,
         a_whole_write_goes_straight_to_the_device,
         frames_go_straight,
         parts_move_alone,

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PERF_MODEL_DIR, DEVICE_MEMORY, WANTED = 6 };
+enum { PERF_MODEL_DIR, DEVICE_MEMORY, WANTED = 7 };
 static const struct {
     const char *name, *value;
 } wanted[WANTED] = {
@@ -16,6 +16,11 @@ static const struct {
     {"STARPU_OPENCL_ON_CPUS", "1"}, /* there is no field for it in struct starpu_conf */
     {"STARPU_WORKERS_NOBIND", "1"}, /* else vendors' threads inherit one core from a worker */
     {"STARPU_SILENT", "1"},         /* a driver prints nothing */
+    /*
+     * Else idle workers copy to host memory what only their device has, for the case that it must
+     * leave: over and over, as kernels write it again, and into pages that are locked for it.
+     */
+    {"STARPU_MINIMUM_CLEAN_BUFFERS", "0"},
     /*
      * hwloc looks at each PCI device and graphics card, which takes longer than all else of
      * StarPU's start, and StarPU uses nothing of it: its devices come from us, in another order
