@@ -2,52 +2,61 @@
 #include "memory/storage.h"
 
 #include "memory/block.h"
+#include "memory/room.h"
 #include "virtual_device/driver.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/queue.h>
 
-/* Of a device's memory at most this part is kept though no view uses it. */
-#define KEPT_PART 32
-#define KEPT_OBJECTS 64
+/*
+ * Of a device's memory at most this part is kept though no view uses it, in so many objects. To
+ * make and to release one costs NVIDIA's driver up to a millisecond, which waits for what the
+ * device does.
+ */
+#define KEPT_PART 8
+#define KEPT_OBJECTS 1024
 
 struct kept {
+    TAILQ_ENTRY(kept) link;
     struct tutti_storage storage;
     struct tutti_shape shape;
     size_t size;
 };
 
-/* Per device, the oldest first. */
-static struct {
+TAILQ_HEAD(kept_list, kept);
+
+/* Per device. */
+static struct keep {
+    struct kept_list list; /* the last one kept comes first; zeroed, it is empty */
     unsigned count;
     size_t bytes;
-    struct kept entry[KEPT_OBJECTS];
 } keeps[TUTTI_MAX_DEVICES];
 static pthread_mutex_t keeps_lock = PTHREAD_MUTEX_INITIALIZER; /* guards `keeps` */
 
-/* Takes entry i out. Lock held. */
-static struct tutti_storage take(unsigned device, unsigned i) {
-    struct kept *entry = keeps[device].entry;
-    struct tutti_storage storage = entry[i].storage;
-    keeps[device].bytes -= entry[i].size;
-    keeps[device].count--;
-    memmove(&entry[i], &entry[i + 1], (keeps[device].count - i) * sizeof(*entry));
-    return storage;
+/* Takes the entry out. Lock held. */
+static void take(struct keep *keep, struct kept *entry) {
+    TAILQ_REMOVE(&keep->list, entry, link);
+    keep->count--;
+    keep->bytes -= entry->size;
 }
 
 static bool reuse(const struct tutti_real_device *device, const struct tutti_shape *shape,
                   size_t size, struct tutti_storage *storage) {
-    bool found = false;
+    struct keep *keep = &keeps[device->index];
     pthread_mutex_lock(&keeps_lock);
-    for (unsigned i = keeps[device->index].count; i > 0 && !found; i--) {
-        const struct kept *entry = &keeps[device->index].entry[i - 1];
-        found = entry->size == size && tutti_shape_equal(&entry->shape, shape);
-        if (found)
-            *storage = take(device->index, i - 1);
-    }
+    struct kept *entry = TAILQ_FIRST(&keep->list);
+    while (entry && !(entry->size == size && tutti_shape_equal(&entry->shape, shape)))
+        entry = TAILQ_NEXT(entry, link);
+    if (entry)
+        take(keep, entry);
     pthread_mutex_unlock(&keeps_lock);
-    return found;
+    if (!entry)
+        return false;
+    *storage = entry->storage;
+    free(entry);
+    return true;
 }
 
 static void destroy(const struct tutti_real_device *device, size_t size,
@@ -63,18 +72,39 @@ static void destroy(const struct tutti_real_device *device, size_t size,
     memset(storage, 0, sizeof(*storage));
 }
 
-/* The oldest that is kept, if any. */
+/* Gives the oldest that is kept back to the driver, if there is one. */
 static bool forget_oldest(const struct tutti_real_device *device) {
-    struct tutti_storage storage;
+    struct keep *keep = &keeps[device->index];
     pthread_mutex_lock(&keeps_lock);
-    bool found = keeps[device->index].count > 0;
-    size_t size = keeps[device->index].entry[0].size;
-    if (found)
-        storage = take(device->index, 0);
+    struct kept *entry = keep->count ? TAILQ_LAST(&keep->list, kept_list) : NULL;
+    if (entry)
+        take(keep, entry);
     pthread_mutex_unlock(&keeps_lock);
-    if (found)
-        destroy(device, size, &storage);
-    return found;
+    if (!entry)
+        return false;
+    destroy(device, entry->size, &entry->storage);
+    free(entry);
+    return true;
+}
+
+void tutti_storage_trim(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; d < list->count; d++)
+        while (forget_oldest(list->device[d]))
+            ;
+}
+
+/* What is kept must not take the room of what is to be made: drivers find out late. */
+static void make_room(const struct tutti_real_device *device) {
+    struct keep *keep = &keeps[device->index];
+    size_t left = tutti_room_left(device);
+    for (;;) {
+        pthread_mutex_lock(&keeps_lock);
+        bool fits = keep->bytes <= left;
+        pthread_mutex_unlock(&keeps_lock);
+        if (fits || !forget_oldest(device))
+            return;
+    }
 }
 
 static cl_int create(const struct tutti_real_device *device, const struct tutti_shape *shape,
@@ -113,6 +143,7 @@ cl_int tutti_storage_create(const struct tutti_real_device *device, const struct
         if (!storage->bytes)
             return CL_OUT_OF_HOST_MEMORY;
     }
+    make_room(device);
     cl_int error = create_locked(device, shape, size, storage);
     while (error != CL_SUCCESS && forget_oldest(device))
         error = create_locked(device, shape, size, storage);
@@ -121,29 +152,35 @@ cl_int tutti_storage_create(const struct tutti_real_device *device, const struct
     return error;
 }
 
-static bool keep(const struct tutti_real_device *device, const struct tutti_shape *shape,
-                 size_t size, const struct tutti_storage *storage) {
+static bool keep_one(const struct tutti_real_device *device, const struct tutti_shape *shape,
+                     size_t size, const struct tutti_storage *storage) {
+    struct keep *keep = &keeps[device->index];
     size_t most = device->global_mem_size / KEPT_PART;
-    if (device->shares_host || size > most)
+    struct kept *entry =
+        device->shares_host || size > most ? NULL : (struct kept *)malloc(sizeof(*entry));
+    if (!entry)
         return false;
-    for (;;) {
+    *entry = (struct kept){.storage = *storage, .shape = *shape, .size = size};
+    pthread_mutex_lock(&keeps_lock);
+    if (!keep->list.tqh_last)
+        TAILQ_INIT(&keep->list);
+    TAILQ_INSERT_HEAD(&keep->list, entry, link);
+    keep->count++;
+    keep->bytes += size;
+    pthread_mutex_unlock(&keeps_lock);
+    bool many = true;
+    while (many) {
         pthread_mutex_lock(&keeps_lock);
-        unsigned count = keeps[device->index].count;
-        bool room = count < KEPT_OBJECTS && keeps[device->index].bytes + size <= most;
-        if (room) {
-            keeps[device->index].entry[count] = (struct kept){*storage, *shape, size};
-            keeps[device->index].count++;
-            keeps[device->index].bytes += size;
-        }
+        many = keep->count > KEPT_OBJECTS || keep->bytes > most;
         pthread_mutex_unlock(&keeps_lock);
-        if (room || !forget_oldest(device))
-            return room;
+        many = many && forget_oldest(device);
     }
+    return true;
 }
 
 void tutti_storage_release(const struct tutti_real_device *device, const struct tutti_shape *shape,
                            size_t size, struct tutti_storage *storage) {
-    if (!storage->mem || !keep(device, shape, size, storage))
+    if (!storage->mem || !keep_one(device, shape, size, storage))
         destroy(device, size, storage);
     memset(storage, 0, sizeof(*storage));
 }

@@ -26,4 +26,7 @@ cl_int tutti_storage_create(const struct tutti_real_device *device, const struct
 void tutti_storage_release(const struct tutti_real_device *device, const struct tutti_shape *shape,
                            size_t size, struct tutti_storage *storage);
 
+/* Gives all that is kept back to the drivers. */
+void tutti_storage_trim(void);
+
 #endif

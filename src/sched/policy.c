@@ -3,6 +3,7 @@
 #include "sched/policy.h"
 
 #include "log.h"
+#include "memory/room.h"
 #include "sched/link.h"
 #include "sched/policy_line.h"
 #include "sched/policy_task.h"
@@ -53,10 +54,9 @@ static void look_at_devices(double now) {
             continue;
         struct tutti_link up = tutti_link_expect(device, TUTTI_UPLOAD);
         struct tutti_link down = tutti_link_expect(device, TUTTI_DOWNLOAD);
-        starpu_ssize_t room = starpu_memory_get_available(device->place.node);
         plan->at_home = device->at_home;
         plan->ready = tutti_line_ready(&policy.line[d], now);
-        plan->room = room < 0 ? (size_t)device->global_mem_size : (size_t)room;
+        plan->room = tutti_room_left(device);
         plan->up.latency = up.latency;
         plan->up.rate = up.rate;
         plan->down.latency = down.latency;

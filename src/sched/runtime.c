@@ -4,6 +4,7 @@
 #include "env.h"
 #include "log.h"
 #include "memory/pinned.h"
+#include "memory/storage.h"
 #include "sched/direct.h"
 #include "sched/environment.h"
 #include "sched/idle.h"
@@ -145,6 +146,7 @@ static void wait_for_idleness(void) {
             pause_state.trimming = true;
             pthread_mutex_unlock(&pause_state.lock);
             tutti_pinned_trim();
+            tutti_storage_trim();
             pthread_mutex_lock(&pause_state.lock);
             pause_state.trimming = false;
             pthread_cond_broadcast(&pause_state.drained);
