@@ -13,19 +13,6 @@
 #define LEAST_WITH_EVENT ((size_t)128 << 10)
 #define MOST_BLOCKING ((size_t)4 << 20)
 
-/* Waits for a real command and gives its event back. */
-static cl_int wait_for(const cl_icd_dispatch *driver, cl_event event) {
-    cl_int error = driver->clWaitForEvents(1, &event);
-    cl_int status = CL_COMPLETE;
-    if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST &&
-        driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
-                               NULL) == CL_SUCCESS &&
-        status < 0)
-        error = status;
-    driver->clReleaseEvent(event);
-    return error;
-}
-
 /*
  * NVIDIA's driver counts a whole slice pitch for the last slice, which may reach past the end of a
  * buffer. Without more slices the place can be named in rows alone.
@@ -119,9 +106,15 @@ static cl_int start_move(const struct tutti_view *view, const struct tutti_copy 
 
 static cl_int end_move(const struct tutti_real_device *device, cl_event event) {
     tutti_driver_lock(device);
-    cl_int error = wait_for(device->dispatch, event);
+    cl_int error = tutti_driver_wait(device, event);
     tutti_driver_unlock(device);
     return error;
+}
+
+/* What the queue of uploads does without the host's memory. With the driver's lock. */
+static cl_int end_upload(const struct tutti_real_device *device, cl_event event) {
+    device->dispatch->clFlush(device->place.uploads);
+    return tutti_driver_wait(device, event);
 }
 
 /*
@@ -273,7 +266,7 @@ cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size
     cl_int error = device->dispatch->clEnqueueFillBuffer(
         device->place.uploads, copy->mem, pattern, pattern_size, offset, size, 0, NULL, &event);
     if (error == CL_SUCCESS)
-        error = wait_for(device->dispatch, event);
+        error = end_upload(device, event);
     tutti_driver_unlock(device);
     return error;
 }
@@ -295,7 +288,7 @@ cl_int tutti_copy_fill_image(const struct tutti_view *view, const struct tutti_c
     cl_int error = device->dispatch->clEnqueueFillImage(device->place.uploads, copy->mem, color,
                                                         box.origin, box.region, 0, NULL, &event);
     if (error == CL_SUCCESS)
-        error = wait_for(device->dispatch, event);
+        error = end_upload(device, event);
     tutti_driver_unlock(device);
     return error;
 }
@@ -371,7 +364,7 @@ cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_c
     cl_int error = image ? enqueue_image_copy(source, target, region, &event)
                          : enqueue_buffer_copy(source, target, region, &event);
     if (error == CL_SUCCESS)
-        error = wait_for(source->copy->device->dispatch, event);
+        error = end_upload(source->copy->device, event);
     tutti_driver_unlock(source->copy->device);
     return error;
 }

@@ -32,17 +32,16 @@ static int hand_to_starpu(struct tutti_real_device *device, enum tutti_direction
     const cl_icd_dispatch *driver = device->dispatch;
     cl_command_queue queue =
         direction == TUTTI_UPLOAD ? device->place.uploads : device->place.downloads;
+    driver->clFlush(queue);
     if (event && device->type & CL_DEVICE_TYPE_GPU) {
-        driver->clFlush(queue);
         *event = real;
         return -EAGAIN;
     }
     tutti_link_begin(device, direction);
-    cl_int error = driver->clWaitForEvents(1, &real);
+    cl_int error = tutti_driver_wait(device, real);
     tutti_link_end(device, direction, bytes);
     if (error != CL_SUCCESS)
         tutti_log(ERROR, "%s: a transfer failed with %d", device->name, error);
-    driver->clReleaseEvent(real);
     return 0;
 }
 

@@ -54,8 +54,8 @@ static void give_back(struct tutti_pinned *pinned) {
     tutti_driver_lock(device);
     if (driver->clEnqueueUnmapMemObject(device->place.uploads, pinned->real, pinned->bytes, 0, NULL,
                                         &event) == CL_SUCCESS) {
-        driver->clWaitForEvents(1, &event);
-        driver->clReleaseEvent(event);
+        driver->clFlush(device->place.uploads);
+        tutti_driver_wait(device, event);
     }
     driver->clReleaseMemObject(pinned->real);
     tutti_driver_unlock(device);

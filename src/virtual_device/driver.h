@@ -14,6 +14,13 @@
 void tutti_driver_lock(const struct tutti_real_device *device);
 void tutti_driver_unlock(const struct tutti_real_device *device);
 
+/*
+ * Waits for a real command that was flushed, gives its event back, and returns how it ended.
+ * Threads that wait in NVIDIA's driver for one of several transfers return when all are over: so a
+ * GPU's event is looked at again and again instead.
+ */
+cl_int tutti_driver_wait(const struct tutti_real_device *device, cl_event event);
+
 /* Calls with that lock. */
 cl_kernel tutti_driver_create_kernel(const struct tutti_real_device *device, cl_program program,
                                      const char *name, cl_int *error);
