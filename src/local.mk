@@ -29,6 +29,7 @@ libtutti_la_SOURCES += \
 	src/memory/access.c src/memory/access.h \
 	src/memory/acquisition.c src/memory/acquisition.h \
 	src/memory/block.c src/memory/block.h \
+	src/memory/carry.c src/memory/carry.h \
 	src/memory/coherence.c src/memory/coherence.h \
 	src/memory/color.c src/memory/color.h \
 	src/memory/device_copy.c src/memory/device_copy.h \

@@ -2,6 +2,7 @@
 #include "memory/hop.h"
 
 #include "log.h"
+#include "memory/carry.h"
 #include "memory/device_copy.h"
 #include "memory/image.h"
 #include "memory/transfer_path.h"
@@ -153,26 +154,54 @@ static int download(struct tutti_view *view, struct tutti_real_device *device,
     return hand_to_starpu(device, TUTTI_DOWNLOAD, view->size, real, event);
 }
 
-/*
- * The program's memory that is not page-locked goes in chunks where that is faster. The worker
- * waits for it, as it does in drivers' commands on such memory. Not with the driver's lock.
- */
-static bool staged(struct tutti_real_device *device, const struct tutti_storage *storage,
-                   struct tutti_view *view, bool to_device) {
-    struct tutti_copy copy = {.device = device, .mem = storage->mem};
-    struct tutti_place packed, at_home;
-    struct tutti_region region = whole(view, &packed, &at_home);
+/* The program's memory that is not page-locked goes in chunks where that is faster. */
+static bool is_staged(struct tutti_real_device *device, const struct tutti_storage *storage,
+                      struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
     bool pageable = view->home_is_users && !view->pinned && !view->mapped;
     pthread_mutex_unlock(&view->lock);
-    if (!pageable || !storage->mem || storage->bytes ||
-        !tutti_transfer_path_threads(device, view->size))
-        return false;
+    return pageable && storage->mem && !storage->bytes &&
+           tutti_transfer_path_threads(device, view->size);
+}
+
+/* Not with the driver's lock. */
+static void stage(struct tutti_real_device *device, const struct tutti_storage *storage,
+                  struct tutti_view *view, bool to_device) {
+    struct tutti_copy copy = {.device = device, .mem = storage->mem};
+    struct tutti_place packed, at_home;
+    struct tutti_region region = whole(view, &packed, &at_home);
     cl_int error = to_device ? tutti_copy_write(view, &copy, &packed, view->home, &at_home, &region)
                              : tutti_copy_read(view, &copy, &packed, view->home, &at_home, &region);
     if (error != CL_SUCCESS)
         tutti_log(ERROR, "%s: a transfer failed with %d", device->name, error);
-    return true;
+}
+
+struct staged {
+    struct tutti_carry carry;
+    struct tutti_real_device *device;
+    const struct tutti_storage *storage;
+    struct tutti_view *view;
+    bool to_device;
+};
+
+static void run_staged(struct tutti_carry *carry) {
+    const struct staged *job = (const struct staged *)(const void *)carry;
+    tutti_view_take_over(job->view);
+    stage(job->device, job->storage, job->view, job->to_device);
+    tutti_view_hand_over(job->view);
+}
+
+/* In a thread of its own: a worker that copied itself would start no kernel meanwhile. */
+static bool start_staged(struct tutti_real_device *device, const struct tutti_storage *storage,
+                         struct tutti_view *view, bool to_device, cl_event *event) {
+    struct staged *job = event && tutti_carry_possible(device) ? malloc(sizeof(*job)) : NULL;
+    if (!job)
+        return false;
+    *job = (struct staged){{.run = run_staged}, device, storage, view, to_device};
+    if (tutti_carry_start(&job->carry, device, event))
+        return true;
+    free(job);
+    return false;
 }
 
 static int move(struct tutti_view *view, struct tutti_real_device *device,
@@ -180,11 +209,15 @@ static int move(struct tutti_view *view, struct tutti_real_device *device,
     int result = 0;
     tutti_view_take_over(view);
     tutti_view_lock_home(view, view->size);
-    if (!staged(device, storage, view, to_device)) {
+    if (!is_staged(device, storage, view)) {
         tutti_driver_lock(device);
         result = to_device ? upload(view, device, storage, event)
                            : download(view, device, storage, event);
         tutti_driver_unlock(device);
+    } else if (start_staged(device, storage, view, to_device, event)) {
+        result = -EAGAIN;
+    } else {
+        stage(device, storage, view, to_device);
     }
     tutti_view_hand_over(view);
     return result;

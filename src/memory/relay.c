@@ -2,12 +2,12 @@
 #include "memory/relay.h"
 
 #include "log.h"
+#include "memory/carry.h"
 #include "memory/device_copy.h"
 #include "memory/hop.h"
 #include "memory/room.h"
 #include "memory/stream.h"
 #include "memory/transfer_path.h"
-#include "sched/pool.h"
 #include "virtual_device/driver.h"
 
 #include <errno.h>
@@ -96,12 +96,10 @@ int tutti_relay_down(struct tutti_view *view, struct tutti_real_device *device,
 }
 
 struct relay {
-    struct tutti_job job;
+    struct tutti_carry carry;
     struct tutti_view *view;
     struct tutti_real_device *target;
     const struct tutti_storage *storage; /* there */
-    const struct tutti_real_device *carrier;
-    cl_event done; /* what StarPU polls, in the carrier's context */
 };
 
 static struct tutti_copy copy_of(struct tutti_real_device *device,
@@ -149,32 +147,9 @@ static void relay(struct tutti_view *view, struct tutti_real_device *target,
     finish(view);
 }
 
-static void run(struct tutti_job *job) {
-    struct relay *relay_job = (struct relay *)(void *)job;
-    const cl_icd_dispatch *driver = relay_job->carrier->dispatch;
-    relay(relay_job->view, relay_job->target, relay_job->storage);
-    driver->clSetUserEventStatus(relay_job->done, CL_COMPLETE);
-    driver->clReleaseEvent(relay_job->done);
-    free(relay_job);
-}
-
-/* PoCL's basic devices execute what is ready in whichever thread touches an event: not theirs. */
-static bool carries(const struct tutti_real_device *device) {
-    return device->type & CL_DEVICE_TYPE_GPU || !device->place.synchronous;
-}
-
-/* Starts it in a thread of its own, with an event that StarPU polls; false if that can't be. */
-static bool start(struct relay *relay_job, cl_event *event) {
-    cl_int error;
-    const cl_icd_dispatch *driver = relay_job->carrier->dispatch;
-    relay_job->done = driver->clCreateUserEvent(relay_job->carrier->place.context, &error);
-    if (error != CL_SUCCESS)
-        return false;
-    relay_job->job.run = run;
-    driver->clRetainEvent(relay_job->done);
-    *event = relay_job->done;
-    tutti_pool_run(&relay_job->job);
-    return true;
+static void run(struct tutti_carry *carry) {
+    const struct relay *job = (const struct relay *)(const void *)carry;
+    relay(job->view, job->target, job->storage);
 }
 
 int tutti_relay_up(struct tutti_view *view, struct tutti_real_device *device,
@@ -182,14 +157,13 @@ int tutti_relay_up(struct tutti_view *view, struct tutti_real_device *device,
     const struct tutti_real_device *debtor = tutti_relay_debtor(view);
     if (!debtor)
         return tutti_hop_up(view, device, storage, event);
-    const struct tutti_real_device *carrier = carries(debtor) ? debtor : device;
-    struct relay *relay_job = event && carries(carrier) ? malloc(sizeof(*relay_job)) : NULL;
-    if (relay_job) {
-        *relay_job =
-            (struct relay){.view = view, .target = device, .storage = storage, .carrier = carrier};
-        if (start(relay_job, event))
+    const struct tutti_real_device *carrier = tutti_carry_possible(debtor) ? debtor : device;
+    struct relay *job = event && tutti_carry_possible(carrier) ? malloc(sizeof(*job)) : NULL;
+    if (job) {
+        *job = (struct relay){.carry.run = run, .view = view, .target = device, .storage = storage};
+        if (tutti_carry_start(&job->carry, carrier, event))
             return -EAGAIN;
-        free(relay_job);
+        free(job);
     }
     relay(view, device, storage);
     return 0;

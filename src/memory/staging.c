@@ -139,7 +139,7 @@ static void help(struct tutti_job *job) {
 }
 
 /* The caller's thread takes part, with its own slots. Helpers that wake too late are not needed. */
-static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
+static cl_int move_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
     const struct tutti_staging_shape *shape = tutti_transfer_path_shape();
     struct helper helpers[TUTTI_MOST_STAGING_THREADS];
     size_t bytes = tutti_region_bytes(run->region), chunk = bytes / (2 * threads);
@@ -170,6 +170,15 @@ static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *sl
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->done);
     return atomic_load(&run->error);
+}
+
+/* Transfers at the same time share the threads: to copy is what takes most, and waking costs. */
+static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
+    static atomic_uint active;
+    unsigned share = threads / (atomic_fetch_add(&active, 1) + 1);
+    cl_int error = move_all(run, share ? share : 1, slots);
+    atomic_fetch_sub(&active, 1);
+    return error;
 }
 
 cl_int tutti_staging_run(const struct tutti_staging *staging, unsigned threads,
