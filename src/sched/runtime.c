@@ -273,7 +273,8 @@ static bool open_queues(struct tutti_real_device *device) {
                   {&device->place.downloads, 0},
                   {&device->place.measured, CL_QUEUE_PROFILING_ENABLE},
                   {&device->place.kernels, 0}};
-    bool apart = device->type & CL_DEVICE_TYPE_GPU; /* see struct tutti_real_device */
+    /* See struct tutti_real_device. */
+    bool apart = device->type & CL_DEVICE_TYPE_GPU || device->place.synchronous;
     for (size_t i = 0; i < (apart ? 4 : 3); i++) {
         *queues[i].queue = driver->clCreateCommandQueue(device->place.context, device->id,
                                                         queues[i].properties, &error);
@@ -305,13 +306,13 @@ static unsigned find_places(const struct tutti_device_list *list) {
         device->place.workerid = worker;
         device->place.node = starpu_worker_get_memory_node((unsigned)worker);
         starpu_opencl_get_context(devid, &device->place.context);
+        device->place.synchronous =
+            (device->shares_host && strncmp(device->name, "basic", 5) == 0) ||
+            strcmp(device->platform_name, "Oclgrind") == 0;
         if (!open_queues(device)) {
             device->place.devid = -1;
             continue;
         }
-        device->place.synchronous =
-            (device->shares_host && strncmp(device->name, "basic", 5) == 0) ||
-            strcmp(device->platform_name, "Oclgrind") == 0;
         runtime.of_worker[worker] = device;
         runtime.of_node[device->place.node] = device;
         driven++;

@@ -54,8 +54,8 @@ struct tutti_real_device {
         cl_context context; /* StarPU's context of this one device: its memory, programs, queues */
         /*
          * In order. An event on a queue with profiling costs NVIDIA's driver 9 µs, on another one
-         * nothing. But PoCL must not execute two kernels of a device at once (pocl.c): there both
-         * are the same.
+         * nothing. But PoCL must not execute two kernels of a device at once (pocl.c): both are the
+         * same unless a device is synchronous, which executes one at a time.
          */
         cl_command_queue kernels;
         cl_command_queue measured; /* with profiling */
