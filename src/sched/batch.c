@@ -185,7 +185,24 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
                                                              batch->devices) == batch->devices);
 }
 
+static bool has_one_device(unsigned devices) { return (devices & (devices - 1)) == 0; }
+
+void tutti_batch_forget(struct tutti_graph *graph) {
+    release(graph->latest);
+    graph->latest = NULL;
+}
+
+/* Notes a batch that others may be collected behind. */
+static void remember(struct tutti_batch *batch) {
+    if (!batch->brief || !has_one_device(batch->devices))
+        return;
+    atomic_fetch_add(&batch->user.references, 1);
+    release(batch->context->graph.latest);
+    batch->context->graph.latest = batch;
+}
+
 static void submit(struct tutti_batch *batch) {
+    remember(batch);
     if (tutti_direct_submit(batch))
         return;
     for (unsigned i = 0; i < batch->count; i++)
@@ -308,13 +325,34 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
 }
 
 /*
+ * Where only one device can execute the task, it waits for that device anyhow, and may as well be
+ * collected with what it has nothing in common with.
+ */
+static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
+                        struct conflicts *conflicts) {
+    if (conflicts->several || conflicts->open || !has_one_device(task->devices))
+        return;
+    for (struct tutti_batch *batch = graph->open; batch && !conflicts->open;
+         batch = batch->next_open)
+        if (batch->devices == task->devices)
+            conflicts->open = batch;
+    struct tutti_batch *latest = graph->latest;
+    if (latest && atomic_load(&latest->state) == TUTTI_BATCH_OVER)
+        tutti_batch_forget(graph);
+    else if (latest && latest->devices == task->devices && !conflicts->running)
+        conflicts->running = latest;
+}
+
+/*
  * Lets the task wait with others for the end of a batch that it has to come after anyway. False:
  * it is to be submitted now, and no open batch conflicts with it.
  */
 static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
     struct conflicts conflicts = {NULL, NULL, true};
-    if (may_join(task))
+    if (may_join(task)) {
         conflicts = find_conflicts(task);
+        join_others(graph, task, &conflicts);
+    }
     if (conflicts.several) {
         tutti_batch_flush(graph);
         return false;

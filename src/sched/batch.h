@@ -56,6 +56,9 @@ bool tutti_batch_would_take(struct tutti_device_task *task);
 /* Submits all open batches, before something else is dispatched. By the dispatching thread. */
 void tutti_batch_flush(struct tutti_graph *graph);
 
+/* The graph goes, and what it remembers of batches. */
+void tutti_batch_forget(struct tutti_graph *graph);
+
 /*
  * The batch is over: frees it but for what views refer to. Tasks must be done with, or be ended
  * after it.

@@ -13,9 +13,13 @@ void tutti_graph_init(struct tutti_graph *graph) {
     graph->dispatching = false;
     graph->open = NULL;
     graph->open_count = 0;
+    graph->latest = NULL;
 }
 
-void tutti_graph_destroy(struct tutti_graph *graph) { pthread_mutex_destroy(&graph->lock); }
+void tutti_graph_destroy(struct tutti_graph *graph) {
+    tutti_batch_forget(graph);
+    pthread_mutex_destroy(&graph->lock);
+}
 
 void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready) {
     ready->next = NULL;

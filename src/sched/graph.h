@@ -24,6 +24,7 @@ struct tutti_graph {
     /* For the dispatching thread: what it has yet to give to StarPU (batch.h). */
     struct tutti_batch *open;
     unsigned open_count;
+    struct tutti_batch *latest; /* of short kernels that was submitted: a reference, or NULL */
 };
 
 /* Something to do in the order of dispatch: a command, or housekeeping of memory objects. */
