@@ -4,6 +4,7 @@
 
 #include "entry_points.h"
 #include "sched/command.h"
+#include "sched/direct.h"
 #include "virtual_device/device.h"
 
 #include <stdlib.h>
@@ -144,8 +145,10 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clSetCommandQueueProperty(
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clFlush(cl_command_queue command_queue) {
-    /* Commands go on their way when they are enqueued. */
-    return TUTTI_IS_QUEUE(command_queue) ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
+    if (!TUTTI_IS_QUEUE(command_queue))
+        return CL_INVALID_COMMAND_QUEUE;
+    tutti_direct_flush(); /* others go on their way when they are enqueued */
+    return CL_SUCCESS;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clFinish(cl_command_queue command_queue) {

@@ -17,7 +17,7 @@ static struct {
     atomic_ullong refused; /* when the first of the refusals in a row was; 0: none */
 } state[TUTTI_MAX_DEVICES];
 
-static void changed(const struct tutti_real_device *device) {
+void tutti_room_changed(const struct tutti_real_device *device) {
     atomic_store_explicit(&state[device->index].refused, 0, memory_order_relaxed);
 }
 
@@ -26,7 +26,7 @@ static bool waited(const struct tutti_real_device *device, cl_ulong time) {
     cl_ulong now = tutti_runtime_now();
     unsigned long long first = 0;
     if (atomic_load(&state[device->index].working))
-        changed(device);
+        tutti_room_changed(device);
     return !atomic_compare_exchange_strong(&state[device->index].refused, &first, now) &&
            now - first >= time;
 }
@@ -54,10 +54,10 @@ bool tutti_room_take(const struct tutti_real_device *device, size_t size) {
 
 void tutti_room_give_back(const struct tutti_real_device *device, size_t size) {
     starpu_memory_deallocate(device->place.node, size);
-    changed(device);
+    tutti_room_changed(device);
 }
 
-void tutti_room_filled(const struct tutti_real_device *device) { changed(device); }
+void tutti_room_filled(const struct tutti_real_device *device) { tutti_room_changed(device); }
 
 bool tutti_room_refused(const struct tutti_real_device *device) { return waited(device, HOPELESS); }
 
@@ -70,6 +70,6 @@ unsigned tutti_room_working(const struct tutti_real_device *device) {
 }
 
 void tutti_room_end_work(const struct tutti_real_device *device) {
-    changed(device);
+    tutti_room_changed(device);
     atomic_fetch_sub(&state[device->index].working, 1);
 }

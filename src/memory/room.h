@@ -27,11 +27,14 @@ void tutti_room_give_back(const struct tutti_real_device *device, size_t size);
 void tutti_room_filled(const struct tutti_real_device *device);
 bool tutti_room_refused(const struct tutti_real_device *device);
 
-/* The device begins a task, or has ended one. */
+/* The device begins a task of StarPU's, or has ended one. */
 void tutti_room_begin_work(const struct tutti_real_device *device);
 void tutti_room_end_work(const struct tutti_real_device *device);
 
-/* How many batches of commands execute there. */
+/* It has done something else, after which there may be more room. */
+void tutti_room_changed(const struct tutti_real_device *device);
+
+/* How many of StarPU's tasks execute there. */
 unsigned tutti_room_working(const struct tutti_real_device *device);
 
 #endif

@@ -38,7 +38,9 @@ struct tutti_batch {
     struct tutti_real_device *device;             /* that executes it */
     cl_command_queue queue;                       /* of the device: `kernels` or `measured` */
     cl_ulong began;                               /* about, host's clock */
-    cl_event end;   /* of the last command, which holds the reference; or NULL */
+    cl_event end;    /* of the last command, which holds the reference; or NULL */
+    cl_event marker; /* behind it, if there is no such event (execution.h) */
+    bool flushed;
     cl_int outcome; /* of commands that have no event */
 
     bool direct;         /* past StarPU (direct.h) */

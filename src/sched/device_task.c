@@ -2,6 +2,7 @@
 #include "sched/device_task.h"
 
 #include "context.h"
+#include "sched/direct.h"
 #include "sched/execution.h"
 #include "sched/idle.h"
 #include "sched/runtime.h"
@@ -80,6 +81,7 @@ static void execute(void *buffers[], void *argument) {
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     batch->device = device;
     tutti_idle_worked();
+    tutti_direct_mark(device);
     for (unsigned i = 0; i < batch->count; i++)
         batch->use[i].storage = &((const struct tutti_interface *)buffers[i])->storage;
     tutti_execution_start(batch, waits(batch, device) ? TUTTI_ENDS_HERE : TUTTI_ENDS_LATER);

@@ -23,18 +23,18 @@
 #define MOST_AHEAD 4
 
 /* ns */
-#define LOOK 100000u    /* between two looks at what nobody waits for */
+#define LOOK 100000u    /* between two looks at what nobody waits for, */
+#define RARELY 400000u  /* at most, while the program waits for all that there is */
 #define DROWSY 5000000u /* without anything to look after: the thread goes */
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
-static atomic_uint working[TUTTI_MAX_DEVICES];  /* such batches, when they execute */
 
 /* One thread at a time for each device, so that commands end in the order of their execution. */
 static pthread_mutex_t completing[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
                                                             PTHREAD_MUTEX_INITIALIZER};
 
 static struct {
-    pthread_mutex_t lock; /* guards all below, and what batches say of themselves here */
+    pthread_mutex_t lock; /* guards all below, and what the listed batches say of themselves */
     pthread_cond_t wake;
     struct tutti_batch *first, **last; /* to be completed, oldest first */
     atomic_uint count;
@@ -51,9 +51,14 @@ static bool is_wanted(void) {
     return !wanted || strcmp(wanted, "never") != 0;
 }
 
-/* Takes the oldest batch of the device out of the list; NULL: there is none. */
+/* Changes the number of listed batches, which other threads read. Lock held. */
+static void count(int more) {
+    unsigned now = atomic_load_explicit(&direct.count, memory_order_relaxed);
+    atomic_store_explicit(&direct.count, now + (unsigned)more, memory_order_release);
+}
+
+/* Takes the oldest batch of the device out of the list; NULL: there is none. Lock held. */
 static struct tutti_batch *take_next(const struct tutti_real_device *device) {
-    pthread_mutex_lock(&direct.lock);
     struct tutti_batch **link = &direct.first;
     while (*link && (*link)->device != device)
         link = &(*link)->next_direct;
@@ -62,64 +67,74 @@ static struct tutti_batch *take_next(const struct tutti_real_device *device) {
         *link = batch->next_direct;
         if (!*link)
             direct.last = link;
-        atomic_fetch_sub(&direct.count, 1);
+        count(-1);
     }
-    pthread_mutex_unlock(&direct.lock);
     return batch;
 }
 
 static void start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
     tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
-    atomic_fetch_add(&working[device->index], 1);
-    tutti_execution_start(batch, device->place.synchronous ? TUTTI_ENDS_HERE : TUTTI_ENDS_LATER);
+    tutti_execution_start(batch, device->place.synchronous ? TUTTI_ENDS_HERE : TUTTI_ENDS_UNSEEN);
 }
 
-/* Completes the oldest batch of the device, when it is over. */
-static void complete_next(struct tutti_real_device *device) {
-    pthread_mutex_lock(&completing[device->index]);
-    struct tutti_batch *batch = take_next(device);
-    if (batch && device->place.synchronous)
+/* Completes a batch that was taken, when it is over. With its device's lock, which this opens. */
+static void complete(struct tutti_batch *batch) {
+    const struct tutti_real_device *device = batch->device;
+    if (device->place.synchronous)
         start(batch);
-    else if (batch && batch->end)
-        device->dispatch->clWaitForEvents(1, &batch->end);
-    if (batch) {
-        atomic_fetch_sub(&commands[device->index], batch->length);
-        tutti_execution_collect(batch);
-        atomic_fetch_sub(&working[device->index], 1);
-    }
+    else
+        tutti_execution_wait(batch);
+    atomic_fetch_sub(&commands[device->index], batch->length);
+    tutti_execution_collect(batch);
     pthread_mutex_unlock(&completing[device->index]);
-    if (batch)
-        tutti_execution_end(batch);
+    tutti_execution_end(batch);
 }
 
-static bool is_over(const struct tutti_batch *batch) {
-    cl_int status = CL_COMPLETE;
-    if (batch->end)
-        batch->device->dispatch->clGetEventInfo(batch->end, CL_EVENT_COMMAND_EXECUTION_STATUS,
-                                                sizeof(status), &status, NULL);
-    return status <= CL_COMPLETE;
+/* Completes the oldest batch of the device. */
+static void complete_next(const struct tutti_real_device *device) {
+    pthread_mutex_lock(&completing[device->index]);
+    pthread_mutex_lock(&direct.lock);
+    struct tutti_batch *batch = take_next(device);
+    pthread_mutex_unlock(&direct.lock);
+    if (batch)
+        complete(batch);
+    else
+        pthread_mutex_unlock(&completing[device->index]);
+}
+
+static bool is_over(struct tutti_batch *batch) {
+    return batch->device->place.synchronous || tutti_execution_is_over(batch);
 }
 
 /*
  * A device whose next batch can be completed without delay, in a thread that has time: one that was
- * there at the look before this one. Lock held.
+ * there at the look before this one. If there is one device and something depends on it, a wait for
+ * it is no delay. Lock held.
  */
 static struct tutti_real_device *find_ripe(void) {
+    unsigned devices = 0;
     for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct) {
+        unsigned bit = 1u << batch->device->index;
+        if (devices & bit)
+            continue;
+        devices |= bit;
+        if (direct.hurry && tutti_devices()->count == 1)
+            return batch->device;
+        if (!batch->looked && !batch->device->place.synchronous)
+            tutti_execution_flush(batch);
         if (!batch->looked)
             batch->looked = direct.look;
-        if ((direct.hurry || batch->looked != direct.look) &&
-            (batch->device->place.synchronous || is_over(batch)))
+        if ((direct.hurry || batch->looked != direct.look) && is_over(batch))
             return batch->device;
     }
     return NULL;
 }
 
-static void doze(void) {
+static void doze(unsigned length) {
     struct timespec deadline;
     clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_nsec += direct.hurry ? LOOK / 10 : LOOK;
+    deadline.tv_nsec += direct.hurry ? LOOK / 10 : length;
     if (deadline.tv_nsec >= 1000000000) {
         deadline.tv_sec++;
         deadline.tv_nsec -= 1000000000;
@@ -133,6 +148,7 @@ static void watch(struct tutti_job *job) {
     (void)job;
     prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); /* else Linux adds up to 50 µs to each sleep */
     cl_ulong worked = tutti_runtime_now();
+    unsigned length = LOOK;
     pthread_mutex_lock(&direct.lock);
     while (!direct.stopped && (direct.first || tutti_runtime_now() - worked < DROWSY)) {
         struct tutti_real_device *device = find_ripe();
@@ -140,11 +156,13 @@ static void watch(struct tutti_job *job) {
             pthread_mutex_unlock(&direct.lock);
             complete_next(device);
             worked = tutti_runtime_now();
+            length = LOOK;
             pthread_mutex_lock(&direct.lock);
         } else {
             if (!direct.first)
                 direct.hurry = false;
-            doze();
+            doze(length);
+            length = 2 * length < RARELY ? 2 * length : RARELY;
         }
     }
     direct.watched = false;
@@ -156,7 +174,7 @@ static void enter(struct tutti_batch *batch) {
     pthread_mutex_lock(&direct.lock);
     *direct.last = batch;
     direct.last = &batch->next_direct;
-    atomic_fetch_add(&direct.count, 1);
+    count(1);
     bool watched = direct.watched || direct.stopped;
     direct.watched = true;
     pthread_mutex_unlock(&direct.lock);
@@ -191,7 +209,7 @@ static void granted(void *argument) {
  */
 static bool has_time(const struct tutti_real_device *device, unsigned length) {
     unsigned under_way = atomic_load(&commands[device->index]);
-    if (tutti_room_working(device) > atomic_load(&working[device->index]))
+    if (tutti_room_working(device))
         return false;
     if (device->shares_host)
         return under_way == 0 && length <= MOST_AT_HOME;
@@ -326,36 +344,60 @@ static bool concerns(const struct tutti_batch *batch, cl_event event) {
     return false;
 }
 
-/* The device whose next batch comes before the event, as far as is known here. */
-static struct tutti_real_device *device_before(cl_event event, bool only_if_over) {
+/*
+ * Completes the next batch of the device where one comes before the event, as far as is known here;
+ * false: there is none, or it is not over yet.
+ */
+static bool complete_before(cl_event event, bool only_if_over) {
+    struct tutti_batch *next = NULL;
     pthread_mutex_lock(&direct.lock);
     struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
     while (batch && !concerns(batch, event))
         batch = batch->next_direct;
-    struct tutti_real_device *device = batch ? batch->device : NULL;
-    if (device && only_if_over && !device->place.synchronous && !is_over(batch))
+    const struct tutti_real_device *device = batch ? batch->device : NULL;
+    if (device && only_if_over && !is_over(batch))
         device = NULL;
+    if (device && pthread_mutex_trylock(&completing[device->index]) == 0)
+        next = take_next(device);
     pthread_mutex_unlock(&direct.lock);
-    return device;
+    if (next)
+        complete(next);
+    else if (device) /* another thread completes one there */
+        complete_next(device);
+    return device != NULL;
 }
 
 void tutti_direct_help(cl_event event) {
-    while (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE) {
-        struct tutti_real_device *device = device_before(event, false);
-        if (!device) {
+    while (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
+        if (!complete_before(event, false)) {
             tutti_direct_hurry(); /* it may wait for another queue */
             return;
         }
-        complete_next(device);
-    }
 }
 
 void tutti_direct_look(cl_event event) {
-    struct tutti_real_device *device = NULL;
     if (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
-        device = device_before(event, true);
-    if (device)
-        complete_next(device);
+        complete_before(event, true);
+}
+
+void tutti_direct_flush(void) {
+    if (atomic_load(&direct.count) == 0)
+        return;
+    pthread_mutex_lock(&direct.lock);
+    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
+        if (!direct.stopped && !batch->device->place.synchronous)
+            tutti_execution_flush(batch);
+    pthread_mutex_unlock(&direct.lock);
+}
+
+void tutti_direct_mark(const struct tutti_real_device *device) {
+    if (atomic_load(&direct.count) == 0)
+        return;
+    pthread_mutex_lock(&direct.lock);
+    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
+        if (!direct.stopped && batch->device == device && !device->place.synchronous)
+            tutti_execution_mark(batch);
+    pthread_mutex_unlock(&direct.lock);
 }
 
 void tutti_direct_stop(void) {

@@ -31,6 +31,10 @@ void tutti_direct_help(cl_event event);
 /* The same for who only looks at the event's status: completes what is over. */
 void tutti_direct_look(cl_event event);
 
+/* The program wants to see its commands begin, or others are about to come behind them. */
+void tutti_direct_flush(void);
+void tutti_direct_mark(const struct tutti_real_device *device);
+
 /* The process ends: drivers may be gone. */
 void tutti_direct_stop(void);
 

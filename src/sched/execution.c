@@ -86,7 +86,8 @@ static void show_running(struct tutti_batch *batch) {
 void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) {
     struct tutti_real_device *device = batch->device;
     batch->began = tutti_runtime_about_now();
-    tutti_room_begin_work(device);
+    if (!batch->direct)
+        tutti_room_begin_work(device);
     for (unsigned i = 0; i < batch->count; i++)
         tutti_view_take_over(batch->use[i].view);
     if (batch->length > 1)
@@ -109,12 +110,56 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
     batch->outcome = CL_COMPLETE;
     if (ending == TUTTI_ENDS_LATER && batch->end)
         driver->clFlush(batch->queue);
-    else if (!over) /* the last one may have failed, and the others need no event */
+    else if (!over && ending != TUTTI_ENDS_UNSEEN) /* the last one may have failed */
         batch->outcome = driver->clFinish(batch->queue);
     tutti_driver_unlock(device);
     pthread_mutex_unlock(&device->place.enqueues);
     for (unsigned i = 0; i < batch->count; i++)
         tutti_view_hand_over(batch->use[i].view);
+}
+
+void tutti_execution_flush(struct tutti_batch *batch) {
+    if (!batch->flushed)
+        batch->device->dispatch->clFlush(batch->queue);
+    batch->flushed = true;
+}
+
+void tutti_execution_mark(struct tutti_batch *batch) {
+    const cl_icd_dispatch *driver = batch->device->dispatch;
+    if (batch->end || batch->marker)
+        return;
+    if (driver->clEnqueueMarkerWithWaitList(batch->queue, 0, NULL, &batch->marker) != CL_SUCCESS)
+        batch->marker = NULL;
+    batch->flushed = false;
+}
+
+bool tutti_execution_is_over(struct tutti_batch *batch) {
+    cl_int status = CL_COMPLETE;
+    tutti_execution_mark(batch);
+    tutti_execution_flush(batch);
+    cl_event last = batch->end ? batch->end : batch->marker;
+    if (last)
+        batch->device->dispatch->clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                sizeof(status), &status, NULL);
+    return status <= CL_COMPLETE;
+}
+
+void tutti_execution_wait(struct tutti_batch *batch) {
+    const cl_icd_dispatch *driver = batch->device->dispatch;
+    cl_int error;
+    if (batch->end) {
+        driver->clWaitForEvents(1, &batch->end); /* its command's result is asked for anyway */
+        return;
+    }
+    if (!batch->marker) {
+        error = driver->clFinish(batch->queue);
+    } else {
+        error = driver->clWaitForEvents(1, &batch->marker);
+        driver->clReleaseEvent(batch->marker);
+        batch->marker = NULL;
+    }
+    if (error != CL_SUCCESS)
+        batch->outcome = error;
 }
 
 static cl_ulong profile(const cl_icd_dispatch *driver, cl_event event, cl_profiling_info what) {
@@ -185,7 +230,10 @@ static void notice_delay(const struct tutti_batch *batch) {
 }
 
 void tutti_execution_collect(struct tutti_batch *batch) {
-    tutti_room_end_work(batch->device);
+    if (batch->direct)
+        tutti_room_changed(batch->device);
+    else
+        tutti_room_end_work(batch->device);
     cl_int last = batch->outcome;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         if (task->real) {

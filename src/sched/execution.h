@@ -19,6 +19,7 @@ void tutti_execution_choose_queue(struct tutti_batch *batch);
 enum tutti_ending {
     TUTTI_ENDS_HERE,  /* tutti_execution_start returns after it */
     TUTTI_ENDS_LATER, /* with the event `batch->end`; NULL: it has ended, or failed, already */
+    TUTTI_ENDS_UNSEEN /* the next three functions tell */
 };
 
 /*
@@ -26,6 +27,17 @@ enum tutti_ending {
  * there is none for it.
  */
 void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending);
+
+/*
+ * For a batch that ends unseen, as an event costs drivers more than a wait for all of the queue.
+ * What is asked for its end, and not waited for, gets a marker; so do batches before others that
+ * may take long come to the queue. With one lock for all of them.
+ */
+void tutti_execution_flush(struct tutti_batch *batch);
+void tutti_execution_mark(struct tutti_batch *batch);
+bool tutti_execution_is_over(struct tutti_batch *batch);
+/* By who took the batch, so that no other thread asks for it. */
+void tutti_execution_wait(struct tutti_batch *batch);
 
 /* The device is done with the batch, or about to be: takes results and times. */
 void tutti_execution_collect(struct tutti_batch *batch);
