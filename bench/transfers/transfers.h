@@ -25,7 +25,8 @@ struct target {
     cl_mem over;           /* CL_MEM_USE_HOST_PTR, over `own` */
     cl_mem locked[2];      /* CL_MEM_ALLOC_HOST_PTR, mapped for as long as it lives at: */
     unsigned char *fast[2], *pages, *back, *own;
-    bool right; /* what came back is what went there */
+    unsigned looks; /* at what is to be compared */
+    bool right;     /* what came back is what went there */
 };
 
 /* One way to move bytes. */

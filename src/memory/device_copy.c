@@ -11,7 +11,7 @@
 #include "virtual_device/driver.h"
 
 #define LEAST_WITH_EVENT ((size_t)128 << 10)
-#define MOST_BLOCKING ((size_t)4 << 20)
+#define MOST_BLOCKING ((size_t)8 << 20)
 
 /*
  * NVIDIA's driver counts a whole slice pitch for the last slice, which may reach past the end of a

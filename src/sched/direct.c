@@ -205,15 +205,17 @@ static void granted(void *argument) {
 
 /*
  * A device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
- * for all that is on the queue (transfer_direct.c).
+ * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
+ * executes nothing before somebody waits.
  */
 static bool has_time(const struct tutti_real_device *device, unsigned length) {
     unsigned under_way = atomic_load(&commands[device->index]);
     if (tutti_room_working(device))
         return false;
-    if (device->shares_host)
-        return under_way == 0 && length <= MOST_AT_HOME;
-    return under_way == 0 ? length <= MOST : under_way + length <= MOST_AHEAD;
+    if (device->shares_host && !device->place.synchronous && under_way)
+        return false;
+    unsigned most = device->shares_host ? MOST_AT_HOME : under_way ? MOST_AHEAD : MOST;
+    return under_way + length <= most;
 }
 
 /* How many commands of the batch use the view. */

@@ -87,7 +87,9 @@ struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
 void tutti_transfer_offer(struct tutti_transfer *transfer);
 bool tutti_transfer_go_direct(struct tutti_transfer *transfer);
 
-/* Of an unmap: are there bytes that the program may have written? It forgets them, once. */
+/* Of a map that brought its bytes: notes which of them the program may write. */
+cl_int tutti_transfer_begin_map(const struct tutti_transfer *transfer);
+/* Of an unmap: are there such bytes? It forgets them, once. */
 bool tutti_transfer_is_mapped(const struct tutti_transfer *transfer);
 void tutti_transfer_end_map(struct tutti_transfer *transfer);
 

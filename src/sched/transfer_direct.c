@@ -11,8 +11,6 @@
 #include "sched/batch.h"
 #include "sched/runtime.h"
 
-#include <string.h>
-
 /*
  * Larger ones go on queues of their own, at the same time as kernels. Home memory gets an overwrite
  * sooner than a device, and page-locked memory moves without the processor.
@@ -20,12 +18,23 @@
 #define LARGEST ((size_t)64 << 10)
 #define LARGEST_OVERWRITE ((size_t)16 << 10)
 #define LARGEST_PINNED ((size_t)1 << 20)
+#define LARGEST_AT_HOME ((size_t)1 << 20)
 #define TIME 5.0     /* µs */
 #define RATE 25000.0 /* bytes per µs */
 
+static char *host_memory(const struct tutti_transfer *transfer) {
+    return transfer->mapping ? transfer->map.pointer : transfer->target;
+}
+
 static char *host_bytes(const struct tutti_transfer *transfer) {
-    char *base = transfer->mapping ? transfer->map.pointer : transfer->target;
-    return base + tutti_transfer_first(transfer, 1);
+    return host_memory(transfer) + tutti_transfer_first(transfer, 1);
+}
+
+/* Which way bytes go, if any do. */
+static enum { NOWHERE, UP, DOWN } direction(const struct tutti_transfer *transfer) {
+    if (transfer->mapping == TUTTI_MAP)
+        return transfer->map.flags & CL_MAP_WRITE_INVALIDATE_REGION ? NOWHERE : DOWN;
+    return transfer->writes ? UP : transfer->mapping == TUTTI_UNMAP ? NOWHERE : DOWN;
 }
 
 /*
@@ -36,9 +45,9 @@ static cl_int move(struct tutti_transfer *transfer, const struct tutti_real_devi
     const cl_icd_dispatch *driver = device->dispatch;
     struct tutti_device_task *task = &transfer->task;
     size_t there = tutti_transfer_first(transfer, 0), size = transfer->region.size[0];
-    if (transfer->mapping == TUTTI_UNMAP && !transfer->writes) /* only its order counts */
+    if (direction(transfer) == NOWHERE) /* only its order counts */
         return event ? driver->clEnqueueMarkerWithWaitList(queue, 0, NULL, event) : CL_SUCCESS;
-    if (transfer->writes)
+    if (direction(transfer) == UP)
         return driver->clEnqueueWriteBuffer(queue, mem, CL_FALSE, there, size, host_bytes(transfer),
                                             0, NULL, event);
     bool blocking = task->command.event->caller_runs && !task->next && !task->measured;
@@ -55,14 +64,15 @@ static cl_int move_by_host(const struct tutti_transfer *transfer,
                            const struct tutti_real_device *device, cl_command_queue queue,
                            char *bytes) {
     cl_event event = transfer->command.event;
-    char *there = bytes + tutti_transfer_first(transfer, 0), *here = host_bytes(transfer);
-    size_t size = transfer->region.size[0];
+    const struct tutti_place *there = &transfer->place[0], *here = &transfer->place[1];
+    char *memory = host_memory(transfer);
+    bool same = bytes + tutti_place_first(there) == memory + tutti_place_first(here);
     cl_int error = device->dispatch->clFinish(queue);
     event->started = tutti_runtime_now();
-    if (transfer->writes && here != there)
-        memcpy(there, here, size);
-    else if (transfer->mapping != TUTTI_UNMAP && here != there)
-        memcpy(here, there, size);
+    if (direction(transfer) == UP && !same)
+        tutti_region_copy(bytes, there, memory, here, &transfer->region);
+    else if (direction(transfer) == DOWN && !same)
+        tutti_region_copy(memory, here, bytes, there, &transfer->region);
     event->ended = tutti_runtime_now();
     return error;
 }
@@ -71,10 +81,10 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
                       cl_command_queue queue, const struct tutti_storage *const *storage,
                       cl_event *event) {
     struct tutti_transfer *transfer = (struct tutti_transfer *)task;
-    if (!storage[0]->at_home && (transfer->writes || transfer->mapping != TUTTI_UNMAP))
+    if (!storage[0]->at_home && direction(transfer) != NOWHERE)
         tutti_history_move(task->use->view->history, device,
-                           transfer->writes ? TUTTI_UPLOAD : TUTTI_DOWNLOAD,
-                           transfer->region.size[0]);
+                           direction(transfer) == UP ? TUTTI_UPLOAD : TUTTI_DOWNLOAD,
+                           tutti_region_bytes(&transfer->region));
     cl_int error;
     if (storage[0]->bytes) {
         task->result = CL_COMPLETE;
@@ -82,32 +92,43 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     } else {
         error = move(transfer, device, queue, storage[0]->mem, event);
     }
-    if (transfer->mapping == TUTTI_UNMAP) /* nobody can bring anything there before it is over */
+    /* Nobody can bring anything to the mapped bytes before the command is over. */
+    if (transfer->mapping == TUTTI_UNMAP)
         tutti_transfer_end_map(transfer);
+    else if (transfer->mapping == TUTTI_MAP && error == CL_SUCCESS)
+        error = tutti_transfer_begin_map(transfer);
     return error;
 }
 
 void tutti_transfer_offer(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     struct tutti_device_task *task = &transfer->task;
-    if (!tutti_region_is_linear(&transfer->region) || mem->type != CL_MEM_OBJECT_BUFFER ||
-        mem->parent || (mem->host_ptr && !transfer->mapping))
+    if (mem->type != CL_MEM_OBJECT_BUFFER || mem->parent || (mem->host_ptr && !transfer->mapping))
         return;
     task->enqueue = enqueue;
     task->command.joins = true;
-    task->devices = mem->devices;
     task->use = &transfer->direct;
     task->count = 1;
 }
 
+/* Then the program's thread may move what is too much, or too scattered, for others. */
+static bool is_at_home(const struct tutti_view *view) { return view->seat && view->seat->at_home; }
+
 /* The bytes that have to move, or SIZE_MAX if they are too many. */
 static size_t small_bytes(const struct tutti_transfer *transfer, const struct tutti_view *view,
                           bool whole) {
-    size_t size = transfer->region.size[0];
-    bool at_home = view->seat && view->seat->at_home;
-    if (transfer->mapping && (at_home || (transfer->mapping == TUTTI_UNMAP && !transfer->writes)))
+    size_t size = tutti_region_bytes(&transfer->region);
+    bool at_home = is_at_home(view);
+    /* What the program may write is noted: not before it is known that the map did not fail. */
+    if (transfer->mapping == TUTTI_MAP && transfer->writes && !at_home)
+        return SIZE_MAX;
+    if (transfer->mapping && (at_home || direction(transfer) == NOWHERE))
         return 0;
-    size_t most = whole && !transfer->mapping && !at_home ? LARGEST_OVERWRITE : LARGEST;
+    if (at_home)
+        return size <= LARGEST_AT_HOME ? size : SIZE_MAX;
+    if (!tutti_region_is_linear(&transfer->region))
+        return SIZE_MAX;
+    size_t most = whole && !transfer->mapping ? LARGEST_OVERWRITE : LARGEST;
     bool small = size <= most || (most == LARGEST && size <= LARGEST_PINNED &&
                                   tutti_pinned_covers(host_bytes(transfer), size));
     return small ? size : SIZE_MAX;
@@ -129,17 +150,20 @@ bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     struct tutti_device_task *task = &transfer->task;
     struct tutti_view *view = mem->view;
-    bool whole = transfer->writes && transfer->region.size[0] == mem->size;
+    bool up = direction(transfer) == UP;
+    bool whole =
+        up && tutti_region_is_linear(&transfer->region) && transfer->region.size[0] == mem->size;
     size_t bytes = small_bytes(transfer, view, whole);
-    if (view->sibling || !view->defined || bytes == SIZE_MAX ||
+    if (view->sibling || view->svm || !view->defined || bytes == SIZE_MAX ||
         tutti_version_pins(mem) > (transfer->mapping ? 1 : 0))
         return false;
     task->time = TIME + (double)bytes / RATE;
+    task->devices = mem->devices & (is_at_home(view) ? 1u << view->seat->index : ~0u);
     transfer->direct = (struct tutti_device_use){
         .view = view,
-        .mode = whole              ? STARPU_W
-                : transfer->writes ? STARPU_RW
-                                   : STARPU_R,
+        .mode = whole ? STARPU_W
+                : up  ? STARPU_RW
+                      : STARPU_R,
     };
     if (!tutti_batch_would_take(task))
         return false;

@@ -91,6 +91,17 @@ static bool prepare_map(struct tutti_transfer *transfer) {
     return true;
 }
 
+cl_int tutti_transfer_begin_map(const struct tutti_transfer *transfer) {
+    struct tutti_mapped box;
+    struct tutti_view *view = mapped_view(transfer, &box);
+    cl_int error = tutti_svm_home_use(view, NULL, box.written);
+    /* What the program only reads is no other than what a fetch brings, if it is one view's. */
+    if (error == CL_SUCCESS && (box.written || mapped_elsewhere(transfer->mem[0]) || view->svm) &&
+        !tutti_view_add_mapped(view, &box))
+        error = CL_OUT_OF_HOST_MEMORY;
+    return error;
+}
+
 static cl_int execute_map(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     cl_int error = CL_SUCCESS;
@@ -101,15 +112,7 @@ static cl_int execute_map(struct tutti_transfer *transfer) {
                                   &transfer->place[1], &transfer->region);
     else
         error = tutti_access_pull(transfer->view[0], &transfer->place[0], &transfer->region);
-    struct tutti_mapped box;
-    struct tutti_view *view = mapped_view(transfer, &box);
-    if (error == CL_SUCCESS)
-        error = tutti_svm_home_use(view, NULL, box.written);
-    /* What the program only reads is no other than what a fetch brings, if it is one view's. */
-    if (error == CL_SUCCESS && (box.written || mapped_elsewhere(mem) || view->svm) &&
-        !tutti_view_add_mapped(view, &box))
-        error = CL_OUT_OF_HOST_MEMORY;
-    return error;
+    return error == CL_SUCCESS ? tutti_transfer_begin_map(transfer) : error;
 }
 
 static void note_map(struct tutti_transfer *transfer, const struct tutti_map *map, bool written) {
@@ -130,10 +133,8 @@ struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map
         return NULL;
     note_map(transfer, map, true);
     transfer->later = transfer->writes;
-    if (!transfer->writes) { /* else the box must be noted */
-        transfer->mapping = TUTTI_MAP;
-        tutti_transfer_offer(transfer);
-    }
+    transfer->mapping = TUTTI_MAP;
+    tutti_transfer_offer(transfer);
     return &transfer->command;
 }
 
