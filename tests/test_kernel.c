@@ -494,6 +494,13 @@ START_TEST(argument_info) {
                  CL_INVALID_KERNEL);
     ck_ok(clReleaseKernel(kernel));
     ck_ok(clReleaseProgram(built));
+    built = make_program("kernel void untold(int a) {}");
+    kernel = make_kernel(built, "untold");
+    if (!excused(OCLGRIND, "Oclgrind 21.10 always tells") && !excused(POCL, "PoCL 3.1 may tell"))
+        ck_assert_cl(clGetKernelArgInfo(kernel, 0, CL_KERNEL_ARG_NAME, sizeof(seen), &seen, NULL),
+                     CL_KERNEL_ARG_INFO_NOT_AVAILABLE);
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(built));
 }
 END_TEST
 

@@ -60,6 +60,8 @@ cl_int tutti_clGetKernelArgInfo(cl_kernel kernel, cl_uint arg_index, cl_kernel_a
         return CL_INVALID_KERNEL;
     if (arg_index >= kernel->argument_count)
         return CL_INVALID_ARG_INDEX;
+    if (!tutti_program_tells_arguments(kernel->program))
+        return CL_KERNEL_ARG_INFO_NOT_AVAILABLE;
     const struct tutti_argument_info *info = &kernel->info[arg_index];
     switch (param_name) {
     case CL_KERNEL_ARG_ADDRESS_QUALIFIER:

@@ -113,6 +113,12 @@ cl_int tutti_program_kernel_names(cl_program program, char **names, size_t *coun
 cl_int tutti_program_signature(cl_program program, const char *name, const cl_kernel *kernel,
                                const struct tutti_signature **signature);
 
+/*
+ * May clGetKernelArgInfo tell what is known? Of a program from source only if it was built with
+ * -cl-kernel-arg-info (5.9.3). Takes the lock.
+ */
+bool tutti_program_tells_arguments(cl_program program);
+
 /* Adds what the sources tell of the kernels, for a program linked from this one. Takes the lock. */
 bool tutti_program_hints(cl_program program, struct tutti_signatures *hints);
 

@@ -112,6 +112,14 @@ cl_int tutti_program_signature(cl_program program, const char *name, const cl_ke
     return error;
 }
 
+bool tutti_program_tells_arguments(cl_program program) {
+    pthread_mutex_lock(&program->lock);
+    bool tells = program->origin != TUTTI_PROGRAM_SOURCE ||
+                 (program->options && strstr(program->options, "-cl-kernel-arg-info"));
+    pthread_mutex_unlock(&program->lock);
+    return tells;
+}
+
 /* Makes sure that the signatures of all kernels are known, as far as they can be. */
 static void complete_signatures(cl_program program) {
     const struct tutti_device_list *devices = tutti_devices();
