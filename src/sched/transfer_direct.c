@@ -17,10 +17,11 @@
  */
 #define LARGEST ((size_t)64 << 10)
 #define LARGEST_OVERWRITE ((size_t)16 << 10)
-#define LARGEST_PINNED ((size_t)1 << 20)
+#define LARGEST_PINNED ((size_t)2 << 20)
 #define LARGEST_AT_HOME ((size_t)1 << 20)
 #define TIME 5.0     /* µs */
 #define RATE 25000.0 /* bytes per µs */
+#define RATE_PINNED 50000.0
 
 static char *host_memory(const struct tutti_transfer *transfer) {
     return transfer->mapping ? transfer->map.pointer : transfer->target;
@@ -114,24 +115,27 @@ void tutti_transfer_offer(struct tutti_transfer *transfer) {
 /* Then the program's thread may move what is too much, or too scattered, for others. */
 static bool is_at_home(const struct tutti_view *view) { return view->seat && view->seat->at_home; }
 
-/* The bytes that have to move, or SIZE_MAX if they are too many. */
-static size_t small_bytes(const struct tutti_transfer *transfer, const struct tutti_view *view,
-                          bool whole) {
+/* µs that it will take, or 0: too long for its neighbours. */
+static double time_of(const struct tutti_transfer *transfer, const struct tutti_view *view,
+                      bool whole) {
     size_t size = tutti_region_bytes(&transfer->region);
     bool at_home = is_at_home(view);
     /* What the program may write is noted: not before it is known that the map did not fail. */
     if (transfer->mapping == TUTTI_MAP && transfer->writes && !at_home)
-        return SIZE_MAX;
-    if (transfer->mapping && (at_home || direction(transfer) == NOWHERE))
         return 0;
+    if (transfer->mapping && (at_home || direction(transfer) == NOWHERE))
+        return TIME;
     if (at_home)
-        return size <= LARGEST_AT_HOME ? size : SIZE_MAX;
+        return size <= LARGEST_AT_HOME ? TIME + (double)size / RATE : 0;
     if (!tutti_region_is_linear(&transfer->region))
-        return SIZE_MAX;
-    size_t most = whole && !transfer->mapping ? LARGEST_OVERWRITE : LARGEST;
-    bool small = size <= most || (most == LARGEST && size <= LARGEST_PINNED &&
-                                  tutti_pinned_covers(host_bytes(transfer), size));
-    return small ? size : SIZE_MAX;
+        return 0;
+    if (whole && !transfer->mapping)
+        return size <= LARGEST_OVERWRITE ? TIME : 0;
+    if (size <= LARGEST)
+        return TIME + (double)size / RATE;
+    return size <= LARGEST_PINNED && tutti_pinned_covers(host_bytes(transfer), size)
+               ? TIME + (double)size / RATE_PINNED
+               : 0;
 }
 
 /*
@@ -153,11 +157,10 @@ bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
     bool up = direction(transfer) == UP;
     bool whole =
         up && tutti_region_is_linear(&transfer->region) && transfer->region.size[0] == mem->size;
-    size_t bytes = small_bytes(transfer, view, whole);
-    if (view->sibling || view->svm || !view->defined || bytes == SIZE_MAX ||
+    task->time = time_of(transfer, view, whole);
+    if (view->sibling || view->svm || !view->defined || task->time == 0 ||
         tutti_version_pins(mem) > (transfer->mapping ? 1 : 0))
         return false;
-    task->time = TIME + (double)bytes / RATE;
     task->devices = mem->devices & (is_at_home(view) ? 1u << view->seat->index : ~0u);
     transfer->direct = (struct tutti_device_use){
         .view = view,
