@@ -188,7 +188,7 @@ cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *c
                    : error;
     }
     tutti_history_move(view->history, copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
-    tutti_link_begin(copy->device, TUTTI_DOWNLOAD);
+    tutti_link_begin(copy->device, TUTTI_DOWNLOAD, tutti_region_bytes(region));
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, from);
         tutti_staging_copy(target, to, copy->bytes, &packed, region);
@@ -215,7 +215,7 @@ cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *
                    : error;
     }
     tutti_history_move(view->history, copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
-    tutti_link_begin(copy->device, TUTTI_UPLOAD);
+    tutti_link_begin(copy->device, TUTTI_UPLOAD, tutti_region_bytes(region));
     if (copy->bytes) {
         struct tutti_place packed = tutti_view_packed(view, to);
         tutti_staging_copy(copy->bytes, &packed, source, from, region);

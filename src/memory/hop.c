@@ -35,10 +35,11 @@ static int hand_to_starpu(struct tutti_real_device *device, enum tutti_direction
         direction == TUTTI_UPLOAD ? device->place.uploads : device->place.downloads;
     driver->clFlush(queue);
     if (event && device->type & CL_DEVICE_TYPE_GPU) {
+        tutti_link_begin_unseen(device, direction, bytes);
         *event = real;
         return -EAGAIN;
     }
-    tutti_link_begin(device, direction);
+    tutti_link_begin(device, direction, bytes);
     cl_int error = tutti_driver_wait(device, real);
     tutti_link_end(device, direction, bytes);
     if (error != CL_SUCCESS)
@@ -55,7 +56,7 @@ static int upload(struct tutti_view *view, struct tutti_real_device *device,
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(view, &packed, &at_home);
     if (storage->bytes) {
-        tutti_link_begin(device, TUTTI_UPLOAD);
+        tutti_link_begin(device, TUTTI_UPLOAD, view->size);
         tutti_region_copy(storage->bytes, &packed, home, &at_home, &region);
         tutti_link_end(device, TUTTI_UPLOAD, view->size);
         return 0;
@@ -129,7 +130,7 @@ static int download(struct tutti_view *view, struct tutti_real_device *device,
     bool mapped = view->mapped != NULL;
     pthread_mutex_unlock(&view->lock);
     if (storage->bytes || (mapped && !tutti_shape_is_boxed(&view->shape))) {
-        tutti_link_begin(device, TUTTI_DOWNLOAD);
+        tutti_link_begin(device, TUTTI_DOWNLOAD, view->size);
         fetch_around_maps(device, storage, storage->bytes, view, home);
         tutti_link_end(device, TUTTI_DOWNLOAD, view->size);
         return 0;

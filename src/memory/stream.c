@@ -76,8 +76,8 @@ cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti
     const struct tutti_real_device *first = source->copy->device, *last = target->copy->device;
     tutti_history_move(source->view->history, first, TUTTI_DOWNLOAD, bytes);
     tutti_history_move(target->view->history, last, TUTTI_UPLOAD, bytes);
-    tutti_link_begin(first, TUTTI_DOWNLOAD);
-    tutti_link_begin(last, TUTTI_UPLOAD);
+    tutti_link_begin(first, TUTTI_DOWNLOAD, bytes);
+    tutti_link_begin(last, TUTTI_UPLOAD, bytes);
     move_all(&stream);
     tutti_link_end(last, TUTTI_UPLOAD, bytes);
     tutti_link_end(first, TUTTI_DOWNLOAD, bytes);

@@ -26,6 +26,7 @@ struct tutti_batch {
         TUTTI_BATCH_OVER,
     } state;
     bool brief;                             /* only short kernels: worth waiting for */
+    atomic_bool waits;                      /* StarPU's worker, for its end */
     struct tutti_batch *behind, *next_open; /* an open one: whose end submits it (a reference) */
 
     struct tutti_device_task *first, **last;

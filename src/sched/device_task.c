@@ -5,19 +5,35 @@
 #include "sched/direct.h"
 #include "sched/execution.h"
 #include "sched/idle.h"
+#include "sched/link.h"
 #include "sched/runtime.h"
 
 #include <starpu_opencl.h>
 #include <stdlib.h>
 
-/* µs: to wait for so little in the worker costs less than to have StarPU poll for it. */
+/*
+ * µs: to wait for so little in the worker costs less than to have StarPU poll for it. While bytes
+ * move, NVIDIA's driver begins a command that has an event, as what StarPU polls must have, when
+ * all transfers that were enqueued before it are over; without event, at once.
+ */
 #define WORTH_WAITING 100.0
+#define WORTH_WAITING_BEHIND_TRANSFERS 2000.0
 
 /* The codelet's implementations: StarPU's worker goes on while the device works, or waits. */
 enum { GOES_ON, WAITS };
 
 static bool waits(const struct tutti_batch *batch, const struct tutti_real_device *device) {
-    return device->place.synchronous || (batch->brief && batch->expected <= WORTH_WAITING);
+    return device->place.synchronous || atomic_load(&batch->waits);
+}
+
+void tutti_device_task_decide(struct tutti_batch *batch, unsigned devices) {
+    const struct tutti_device_list *list = tutti_devices();
+    bool worth = batch->brief && batch->expected <= WORTH_WAITING;
+    if (batch->expected > 0 && batch->expected <= WORTH_WAITING_BEHIND_TRANSFERS)
+        for (unsigned d = 0; d < list->count && !worth; d++)
+            worth = devices & 1u << d && list->device[d]->type & CL_DEVICE_TYPE_GPU &&
+                    tutti_link_is_busy(list->device[d]);
+    atomic_store(&batch->waits, worth);
 }
 
 /* StarPU may call in another thread than the one that submitted: see tutti_view_hand_over. */
@@ -129,6 +145,7 @@ void tutti_device_task_submit(struct tutti_batch *batch) {
         handles[batch->count] = batch->context->console;
         modes[batch->count] = STARPU_RW;
     }
+    tutti_device_task_decide(batch, batch->devices);
     __atomic_store_n(&starpu_task->cl_arg, batch, __ATOMIC_RELEASE);
     if (starpu_task_submit(starpu_task) != 0) {
         starpu_task_destroy(starpu_task);

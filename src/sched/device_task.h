@@ -55,6 +55,11 @@ void tutti_device_task_submit(struct tutti_batch *batch);
 
 /* For the scheduling policy: the batch of one of StarPU's tasks, all of which are ours. */
 struct tutti_batch *tutti_device_task_batch(struct starpu_task *task);
+/*
+ * Decides whether the worker waits for it, as things are now, on one of these devices (bits);
+ * again, when it is known which. Before its implementation is asked for.
+ */
+void tutti_device_task_decide(struct tutti_batch *batch, unsigned devices);
 /* Which of the codelet's implementations executes it on the device. */
 unsigned tutti_device_task_implementation(const struct tutti_batch *batch,
                                           const struct tutti_real_device *device);

@@ -5,6 +5,7 @@
 #include "log.h"
 #include "memory/room.h"
 #include "memory/svm_home.h"
+#include "sched/link.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
 #include "virtual_device/driver.h"
@@ -17,9 +18,12 @@
 void tutti_execution_choose_queue(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
     batch->queue = device->place.kernels;
+    /* What has an event waits for all transfers that were enqueued (device_task.c). */
+    bool slow = device->type & CL_DEVICE_TYPE_GPU && tutti_link_is_busy(device);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         task->measured = task->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE ||
-                         tutti_model_is_curious(task->model, device);
+                         (tutti_model_is_curious(task->model, device) &&
+                          !(slow && tutti_model_is_measured(task->model, device)));
         if (task->measured)
             batch->queue = device->place.measured;
     }

@@ -14,15 +14,18 @@
 /* Smaller transfers tell the latency, larger ones the rate. */
 #define MOST_FOR_LATENCY ((size_t)16 << 10)
 #define LEAST_FOR_RATE ((size_t)256 << 10)
-#define WINDOW 2e6 /* ns: so long at most is measured as one */
+#define LONG ((size_t)1 << 20) /* it takes longer than a short command */
+#define WINDOW 2e6             /* ns: so long at most is measured as one */
 #define WEIGHT 0.25
 
 static struct state {
     pthread_mutex_t lock;
     _Atomic double latency, rate; /* learnt; 0: not yet. Read without the lock */
     atomic_uint active;           /* transfers of our threads. The same */
+    atomic_uint longs;            /* of those, the long ones. The same */
     bool alone;                   /* none began while another was active */
     cl_ulong since;               /* when the window was opened */
+    _Atomic cl_ulong until;       /* when what StarPU waits for should be over. The same */
     size_t bytes;                 /* in it */
 } states[TUTTI_MAX_DEVICES][TUTTI_DIRECTIONS];
 
@@ -61,9 +64,11 @@ static void learn(struct state *state, const struct tutti_real_device *device, s
         average(&state->latency, length);
 }
 
-void tutti_link_begin(const struct tutti_real_device *device, enum tutti_direction direction) {
+void tutti_link_begin(const struct tutti_real_device *device, enum tutti_direction direction,
+                      size_t bytes) {
     struct state *state = state_of(device, direction);
     pthread_mutex_lock(&state->lock);
+    state->longs += bytes >= LONG;
     if (state->active++ == 0) {
         state->since = tutti_runtime_now();
         state->bytes = 0;
@@ -81,12 +86,38 @@ void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction
     cl_ulong now = tutti_runtime_now();
     double time = (double)(now - state->since);
     state->bytes += bytes;
+    state->longs -= bytes >= LONG;
     if (--state->active == 0 || time >= WINDOW) {
         learn(state, device, state->bytes, time, state->alone);
         state->since = now;
         state->bytes = 0;
     }
     pthread_mutex_unlock(&state->lock);
+}
+
+void tutti_link_begin_unseen(const struct tutti_real_device *device, enum tutti_direction direction,
+                             size_t bytes) {
+    struct state *state = state_of(device, direction);
+    struct tutti_link link = tutti_link_expect(device, direction);
+    cl_ulong length = (cl_ulong)(1000 * (link.latency + (double)bytes / link.rate));
+    if (bytes < LONG)
+        return;
+    pthread_mutex_lock(&state->lock);
+    cl_ulong now = tutti_runtime_now();
+    state->until = (state->until > now ? state->until : now) + length;
+    pthread_mutex_unlock(&state->lock);
+}
+
+bool tutti_link_is_busy(const struct tutti_real_device *device) {
+    cl_ulong until = 0;
+    for (int direction = 0; direction < TUTTI_DIRECTIONS; direction++) {
+        struct state *state = state_of(device, direction);
+        if (atomic_load(&state->longs))
+            return true;
+        cl_ulong end = atomic_load_explicit(&state->until, memory_order_relaxed);
+        until = end > until ? end : until;
+    }
+    return until && until > tutti_runtime_now();
 }
 
 bool tutti_link_is_shared(const struct tutti_real_device *device) {

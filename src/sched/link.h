@@ -14,11 +14,19 @@
  * waits for itself teaches nothing: its event would have to be one of a queue with profiling, which
  * costs small transfers more than they take.
  */
-void tutti_link_begin(const struct tutti_real_device *device, enum tutti_direction direction);
+void tutti_link_begin(const struct tutti_real_device *device, enum tutti_direction direction,
+                      size_t bytes);
 void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction direction,
                     size_t bytes);
 
-/* Does more than one such transfer use the device's link, in either direction? */
+/* A transfer that StarPU waits for itself begins. */
+void tutti_link_begin_unseen(const struct tutti_real_device *device, enum tutti_direction direction,
+                             size_t bytes);
+
+/* Is a long transfer on its way, in either direction, as far as is known? */
+bool tutti_link_is_busy(const struct tutti_real_device *device);
+
+/* Does more than one transfer of our threads use the device's link, in either direction? */
 bool tutti_link_is_shared(const struct tutti_real_device *device);
 
 struct tutti_link {

@@ -271,6 +271,11 @@ unsigned tutti_model_generation(void) {
     return atomic_load_explicit(&models.generation, memory_order_relaxed);
 }
 
+bool tutti_model_is_measured(const struct tutti_model *model,
+                             const struct tutti_real_device *device) {
+    return model && load(&model->time[kind_of(device)]) > 0;
+}
+
 double tutti_model_measured(const struct tutti_model *model) {
     double least = 0;
     for (unsigned d = 0; model && d < tutti_devices()->count; d++) {

@@ -48,6 +48,9 @@ bool tutti_model_is_tried(const struct tutti_model *model, const struct tutti_re
 /* Changes when a first measurement makes estimates of other times better. */
 unsigned tutti_model_generation(void);
 
+bool tutti_model_is_measured(const struct tutti_model *model,
+                             const struct tutti_real_device *device);
+
 /* The least time that was measured on a device, in µs; 0 when none was. */
 double tutti_model_measured(const struct tutti_model *model);
 

@@ -96,10 +96,11 @@ static void estimate_again(double now) {
 /* Puts the task, planned for now, at the end of the device's line. With the lock held. */
 static void append(struct starpu_task *task, const struct tutti_plan *plan, double now) {
     struct tutti_real_device *device = tutti_devices()->device[plan->device];
-    const struct tutti_batch *batch = batch_of(task);
+    struct tutti_batch *batch = batch_of(task);
     if (plan->probes)
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, device, true);
+    tutti_device_task_decide(batch, 1u << plan->device);
     starpu_task_set_implementation(task, tutti_device_task_implementation(batch, device));
     tutti_log(DEBUG, "%s: a task is expected to begin in %.0f us and to take %.0f%s%s",
               device->name, plan->start - now, task->predicted,
