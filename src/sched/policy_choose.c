@@ -24,6 +24,14 @@
  */
 static const double caution[] = {[TUTTI_MEASURED] = 1.1, [TUTTI_RELATED] = 2, [TUTTI_GUESSED] = 4};
 
+/*
+ * A device that is so many times slower adds little to a long burst. But a chain that it works at
+ * is late by all of its time, and by that of the data's ways there and back; the end of all by as
+ * much, if it is one of the last. It must win so many times what it takes.
+ */
+#define FAR_SLOWER 10.0
+#define CAUTION_FAR_SLOWER 10.0
+
 struct outlook {
     double start, evicted;
     double moved; /* time of links */
@@ -142,11 +150,17 @@ static bool is_cold(unsigned count, const struct tutti_plan_task *task) {
     return true;
 }
 
-/* How bad the device is for the task, in µs from now. */
-static double weigh(const struct tutti_plan_task *task, unsigned device, bool leads,
-                    const struct outlook *outlook, double now) {
-    double length = task->length[device] * (leads ? 1 : caution[task->certainty[device]]);
-    return outlook->start - now + outlook->evicted + outlook->price + length;
+/* How bad the device is for the task, in µs from now. `leading` is the outlook of the fastest. */
+static double weigh(const struct tutti_plan_task *task, unsigned device, unsigned lead,
+                    const struct outlook *outlook, const struct outlook *leading, double now) {
+    double length = task->length[device], least = task->length[lead];
+    enum tutti_certainty certainty = task->certainty[device];
+    double wait = outlook->start - now + outlook->evicted + outlook->price;
+    if (length <= least)
+        return wait + length;
+    bool far_slower = certainty == TUTTI_MEASURED &&
+                      length + outlook->moved > FAR_SLOWER * (least + leading->moved);
+    return wait + length * (far_slower ? CAUTION_FAR_SLOWER : caution[certainty]);
 }
 
 struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, unsigned count,
@@ -157,14 +171,14 @@ struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, u
     unsigned lead = fastest(count, task), candidates = 1u << lead, best = lead;
     bool cold = is_cold(count, task);
     outlook[lead] = look(devices, count, lead, task, now, &links);
-    cost[lead] = weigh(task, lead, true, &outlook[lead], now);
+    cost[lead] = weigh(task, lead, lead, &outlook[lead], &outlook[lead], now);
     for (unsigned d = 0; d < count; d++) {
         bool leads = task->length[d] <= task->length[lead];
         if (d == lead || !is_one_of(d, task->able) ||
             (!leads && (cold || is_one_of(d, task->tried))))
             continue;
         outlook[d] = look(devices, count, d, task, now, &links);
-        cost[d] = weigh(task, d, leads, &outlook[d], now);
+        cost[d] = weigh(task, d, lead, &outlook[d], &outlook[lead], now);
         candidates |= 1u << d;
         if (cost[d] < cost[best])
             best = d;
