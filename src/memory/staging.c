@@ -15,6 +15,9 @@
  */
 #define SMALLEST_CHUNK ((size_t)256 << 10)
 
+/* To wake a thread costs what one copies in that time; others may want it more. */
+#define WORTH_WAKING ((size_t)2 << 20)
+
 struct run {
     const struct tutti_staging *staging; /* NULL: both ends are host memory */
     const struct tutti_place *there, *here;
@@ -139,10 +142,12 @@ static void help(struct tutti_job *job) {
 }
 
 /* The caller's thread takes part, with its own slots. Helpers that wake too late are not needed. */
-static cl_int move_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
+static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
     const struct tutti_staging_shape *shape = tutti_transfer_path_shape();
     struct helper helpers[TUTTI_MOST_STAGING_THREADS];
-    size_t bytes = tutti_region_bytes(run->region), chunk = bytes / (2 * threads);
+    size_t bytes = tutti_region_bytes(run->region), most = bytes / WORTH_WAKING + 1;
+    threads = (unsigned)smaller(threads, most);
+    size_t chunk = bytes / (2 * threads);
     chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
     run->cut = tutti_region_cut(
         run->region, smaller(chunk < SMALLEST_CHUNK ? SMALLEST_CHUNK : chunk, shape->chunk));
@@ -170,15 +175,6 @@ static cl_int move_all(struct run *run, unsigned threads, struct tutti_pinned *s
     pthread_mutex_destroy(&run->lock);
     pthread_cond_destroy(&run->done);
     return atomic_load(&run->error);
-}
-
-/* Transfers at the same time share the threads: to copy is what takes most, and waking costs. */
-static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
-    static atomic_uint active;
-    unsigned share = threads / (atomic_fetch_add(&active, 1) + 1);
-    cl_int error = move_all(run, share ? share : 1, slots);
-    atomic_fetch_sub(&active, 1);
-    return error;
 }
 
 cl_int tutti_staging_run(const struct tutti_staging *staging, unsigned threads,
