@@ -546,6 +546,47 @@ START_TEST(a_buffer_argument_outlives_nothing) {
 }
 END_TEST
 
+/* Another buffer may have the handle of one that is gone, and arguments may stay as they were. */
+START_TEST(buffers_that_follow_one_another) {
+    cl_program common = make_program(common_source);
+    cl_kernel add = make_kernel(common, "add");
+    enum { N = 64, KEPT = 3 };
+    cl_int zeros[N] = {0}, seen[N];
+    cl_mem kept[KEPT];
+
+    for (int i = 0; i < KEPT; i++)
+        kept[i] = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
+    for (cl_int round = 0; round < 60; round++) {
+        cl_mem passing = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
+        cl_int value = round / 4 + 1;
+
+        set_mem(add, 0, passing);
+        if (round % 4 == 0)
+            ck_ok(clSetKernelArg(add, 1, sizeof(value), &value));
+        launch(add, N);
+        read_ints(passing, seen, N);
+        for (int i = 0; i < N; i++)
+            ck_assert_int_eq(seen[i], value);
+        ck_ok(clReleaseMemObject(passing));
+        set_mem(add, 0, kept[round % KEPT]);
+        launch(add, N);
+        launch(add, N);
+    }
+    for (int k = 0; k < KEPT; k++) {
+        cl_int sum = 0;
+
+        for (cl_int round = k; round < 60; round += KEPT)
+            sum += 2 * (round / 4 + 1);
+        read_ints(kept[k], seen, N);
+        for (int i = 0; i < N; i++)
+            ck_assert_int_eq(seen[i], sum);
+        ck_ok(clReleaseMemObject(kept[k]));
+    }
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(common));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         create_wrong,
@@ -566,6 +607,7 @@ int main(int argc, char **argv) {
         argument_info,
         released_while_it_runs,
         a_buffer_argument_outlives_nothing,
+        buffers_that_follow_one_another,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

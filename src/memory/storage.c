@@ -4,6 +4,7 @@
 #include "memory/block.h"
 #include "memory/room.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/given.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -61,6 +62,7 @@ static bool reuse(const struct tutti_real_device *device, const struct tutti_sha
 
 static void destroy(const struct tutti_real_device *device, size_t size,
                     struct tutti_storage *storage) {
+    tutti_given_release(device);
     tutti_driver_lock(device);
     if (storage->argument && storage->argument != storage->mem)
         device->dispatch->clReleaseMemObject(storage->argument);

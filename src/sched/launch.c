@@ -5,6 +5,7 @@
 #include "memory/mem.h"
 #include "memory/version.h"
 #include "sched/batch.h"
+#include "virtual_device/given.h"
 #include "virtual_device/overwrite.h"
 #include "virtual_device/pocl.h"
 #include "virtual_device/program.h"
@@ -172,14 +173,18 @@ static cl_int set_argument(const struct launch *launch, const struct tutti_real_
                            const struct tutti_storage *const *storage) {
     const cl_icd_dispatch *driver = device->dispatch;
     const struct tutti_argument *argument = &launch->arguments->argument[index];
-    switch (launch->kernel->info[index].kind) {
+    enum tutti_argument_kind kind = launch->kernel->info[index].kind;
+    bool svm = argument->mem && kind == TUTTI_ARGUMENT_BUFFER && has_address(argument->mem);
+    if (svm || kind == TUTTI_ARGUMENT_LOCAL || kind == TUTTI_ARGUMENT_SAMPLER)
+        tutti_given_forget(launch->kernel, device, index);
+    switch (kind) {
     case TUTTI_ARGUMENT_BUFFER:
     case TUTTI_ARGUMENT_IMAGE: {
-        if (argument->mem && has_address(argument->mem))
+        if (svm)
             return driver->clSetKernelArgSVMPointer(
                 real, index, argument->pointer ? argument->pointer : argument->mem->host_ptr);
         cl_mem value = argument->mem ? storage[launch->use_of[index]]->argument : NULL;
-        return driver->clSetKernelArg(real, index, sizeof(value), &value);
+        return tutti_given_set(launch->kernel, device, index, sizeof(value), &value, true);
     }
     case TUTTI_ARGUMENT_LOCAL:
         return driver->clSetKernelArg(real, index, argument->size, NULL);
@@ -190,7 +195,7 @@ static cl_int set_argument(const struct launch *launch, const struct tutti_real_
     case TUTTI_ARGUMENT_VALUE:
         break;
     }
-    return driver->clSetKernelArg(real, index, argument->size, argument->value);
+    return tutti_given_set(launch->kernel, device, index, argument->size, argument->value, false);
 }
 
 static void enter_pocl(const struct launch *launch, const struct tutti_real_device *device) {
@@ -268,7 +273,7 @@ static struct tutti_model *model_of(const struct launch *launch) {
 /* Devices on which the work-group size is allowed. */
 static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
     const struct tutti_device_list *list = tutti_devices();
-    unsigned devices = tutti_kernel_devices(kernel);
+    unsigned devices = kernel->devices;
     if (!range->local_given)
         return devices;
     size_t items = 1;

@@ -46,6 +46,8 @@ static void destroy(void *object) {
     if (kernel->checker)
         tutti_driver_release_kernel(tutti_program_lead(), kernel->checker);
     tutti_kernel_arguments_destroy(kernel->arguments);
+    for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++)
+        free(kernel->given[d]);
     tutti_argument_info_free(kernel->info, kernel->argument_count);
     free(kernel->overwrites);
     pthread_mutex_destroy(&kernel->lock);
@@ -157,6 +159,8 @@ cl_kernel tutti_kernel_create(cl_program program, const char *name, cl_int *erro
                                   kernel->overwrites);
         ask_work_groups(kernel);
     }
+    for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++)
+        kernel->devices |= kernel->real[d] ? 1u << d : 0;
     pthread_mutex_init(&kernel->lock, NULL);
     kernel->program = tutti_object_retain(program);
     kernel->prints = program->prints;
@@ -169,14 +173,6 @@ cl_kernel tutti_kernel_create(cl_program program, const char *name, cl_int *erro
         return NULL;
     }
     return kernel;
-}
-
-unsigned tutti_kernel_devices(cl_kernel kernel) {
-    unsigned devices = 0;
-    for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++)
-        if (kernel->real[d])
-            devices |= 1u << d;
-    return devices;
 }
 
 uint64_t tutti_kernel_identity(cl_kernel kernel) {

@@ -68,6 +68,8 @@ struct _cl_kernel {
      * them and they are launched by the one StarPU worker of that device only.
      */
     cl_kernel real[TUTTI_MAX_DEVICES];
+    unsigned devices;                             /* bit d: real device d has one */
+    struct tutti_given *given[TUTTI_MAX_DEVICES]; /* their arguments (given.h) */
     unsigned reaches; /* bit d: real[d] was told of further shared virtual memory */
     /* Their CL_KERNEL_WORK_GROUP_SIZE and COMPILE_WORK_GROUP_SIZE: each launch needs them. */
     struct {
@@ -82,9 +84,6 @@ struct _cl_kernel {
  */
 cl_int tutti_kernel_copy_arguments(cl_kernel kernel, struct tutti_arguments **copy);
 void tutti_arguments_free(struct tutti_arguments *arguments);
-
-/* Bit d is set when real device d has the kernel. */
-unsigned tutti_kernel_devices(cl_kernel kernel);
 
 /*
  * Identity of the code for performance models: program source or binary, options, kernel name.

@@ -206,7 +206,12 @@ cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, c
     pthread_mutex_lock(&kernel->lock);
     struct tutti_argument *own = &kernel->arguments->argument[index];
     struct tutti_argument old = *own;
-    if (checked)
+    if (old.set && argument.mem && old.mem == argument.mem && old.pointer == argument.pointer) {
+        pthread_mutex_unlock(&kernel->lock);
+        return CL_SUCCESS;
+    }
+    /* A device cares for the size of a value, not for its bytes. */
+    if (checked && !(old.set && old.size == size))
         error = check_on_lead(kernel, index, size, value);
     if (error == CL_SUCCESS && info->kind == TUTTI_ARGUMENT_VALUE) {
         /* The size of a value never changes: its bytes are allocated once. */
