@@ -266,6 +266,37 @@ START_TEST(random_chains) {
 }
 END_TEST
 
+/* Small transfers among the kernels, for which there are no models, are collected with them. */
+START_TEST(small_transfers_go_along) {
+    enum { STEPS = 6 };
+    cl_int written[STEPS], seen[STEPS];
+
+    begin();
+    longest_batch();
+    for (int round = 0; round < 10; round++) {
+        int b = round % BUFFERS;
+        do_scale(queue, b, 1, NULL);
+        ck_ok(clFinish(queue));
+        do_work(b);
+        for (int i = 0; i < STEPS; i++) {
+            written[i] = round * STEPS + i;
+            ck_ok(clEnqueueWriteBuffer(queue, buffers[b], CL_FALSE, (size_t)i * sizeof(cl_int),
+                                       sizeof(cl_int), &written[i], 0, NULL, NULL));
+            expected[b][i] = written[i];
+            do_scale(queue, b, 3, NULL);
+            ck_ok(clEnqueueReadBuffer(queue, buffers[b], CL_FALSE, (size_t)i * sizeof(cl_int),
+                                      sizeof(cl_int), &seen[i], 0, NULL, NULL));
+        }
+        ck_ok(clFinish(queue));
+        for (int i = 0; i < STEPS; i++)
+            ck_assert_int_eq(seen[i], written[i] * 3 + 1);
+    }
+    check_all();
+    ck_assert_int_gt(longest_batch(), STEPS);
+    end();
+}
+END_TEST
+
 /* The parts of a buffer, made and used between kernels on the whole of it. */
 START_TEST(parts_of_a_buffer) {
     begin();
@@ -371,6 +402,7 @@ int main(int argc, char **argv) {
                                   chains_join_where_they_meet,
                                   a_writer_comes_after_all_readers,
                                   random_chains,
+                                  small_transfers_go_along,
                                   parts_of_a_buffer,
                                   each_command_has_its_event,
                                   waits_for_what_is_collected};
