@@ -41,7 +41,7 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
 bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device *device,
                          enum starpu_data_access_mode mode, unsigned users) {
     int allocated = 0, valid = 0;
-    if (atomic_load_explicit(&view->users, memory_order_acquire) != users)
+    if ((unsigned)atomic_load_explicit(&view->users, memory_order_acquire) != users)
         return false;
     starpu_data_query_status(view->handle, (int)device->place.node, &allocated, &valid, NULL);
     return mode == STARPU_W ? allocated : valid;

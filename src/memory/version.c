@@ -64,7 +64,10 @@ static bool may_rename(cl_mem mem) {
            !mem->view->sibling && limit > 0;
 }
 
-struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites) {
+#define KERNELS 32 /* where their number begins in `users` */
+#define A_KERNEL ((1ull << KERNELS) + 1)
+
+static struct tutti_view *take(cl_mem mem, bool overwrites, unsigned long long user) {
     pthread_once(&once, read_limit);
     if (overwrites && in_use(mem->view) && may_rename(mem)) {
         pthread_mutex_lock(&mem->lock);
@@ -72,22 +75,24 @@ struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites) {
             mem->view = next_version(mem);
         pthread_mutex_unlock(&mem->lock);
     }
-    atomic_fetch_add_explicit(&mem->view->users, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&mem->view->users, user, memory_order_relaxed);
     return mem->view;
 }
 
+struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites) {
+    return take(mem, overwrites, 1);
+}
+
 struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere) {
+    unsigned long long users = atomic_load_explicit(&mem->view->users, memory_order_relaxed);
     if (overwrites && !elsewhere)
-        overwrites = atomic_load(&mem->view->users) > atomic_load(&mem->view->launches);
-    struct tutti_view *view = tutti_version_take(mem, overwrites);
-    atomic_fetch_add_explicit(&view->launches, 1, memory_order_relaxed);
-    return view;
+        overwrites = (unsigned)users > users >> KERNELS;
+    return take(mem, overwrites, A_KERNEL);
 }
 
 void tutti_version_give_back_of_launch(struct tutti_view *view) {
     if (view)
-        atomic_fetch_sub_explicit(&view->launches, 1, memory_order_relaxed);
-    tutti_version_give_back(view);
+        atomic_fetch_sub_explicit(&view->users, A_KERNEL, memory_order_release);
 }
 
 void tutti_version_give_back(struct tutti_view *view) {

@@ -57,9 +57,9 @@ struct tutti_view {
     size_t row_pitch, slice_pitch; /* of an image's home memory: the program's may have padding */
 
     struct tutti_view
-        *next_version;    /* of the same buffer, in a ring (version.h); itself if alone */
-    atomic_uint users;    /* commands that were dispatched and are not over */
-    atomic_uint launches; /* those of them that are kernels */
+        *next_version; /* of the same buffer, in a ring (version.h); itself if alone */
+    /* Commands that were dispatched and are not over; in the upper half those that are kernels. */
+    atomic_ullong users;
 
     /* For the dispatching thread. */
     bool defined; /* something was written: before that, any content is right */
