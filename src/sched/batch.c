@@ -145,7 +145,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     }
     atomic_init(&batch->user.references, 1);
     atomic_init(&batch->state, open ? TUTTI_BATCH_OPEN : TUTTI_BATCH_SUBMITTED);
-    batch->context = tutti_object_retain(task->command.event->context);
+    batch->context = task->command.event->context;
     batch->last = &batch->first;
     batch->devices = task->devices;
     batch->brief = is_brief(task);
@@ -153,16 +153,44 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     return batch;
 }
 
-/* Bits of the real devices whose memory can hold all the views together. */
-static unsigned fitting_devices(const struct tutti_device_use *use, unsigned count) {
+static cl_ulong memory_of(const struct tutti_real_device *device) {
+    starpu_ssize_t total = starpu_memory_get_total(device->place.node);
+    return total >= 0 ? (cl_ulong)total : device->global_mem_size;
+}
+
+static pthread_once_t driven_once = PTHREAD_ONCE_INIT;
+static unsigned driven;   /* bits of the real devices that StarPU drives */
+static cl_ulong anywhere; /* bytes that fit on each of them */
+
+static void find_driven(void) {
     const struct tutti_device_list *list = tutti_devices();
-    unsigned fitting = 0;
+    anywhere = ~(cl_ulong)0;
     for (unsigned d = 0; d < list->count; d++) {
         const struct tutti_real_device *device = list->device[d];
         if (device->place.devid < 0)
             continue;
-        starpu_ssize_t total = starpu_memory_get_total(device->place.node);
-        cl_ulong left = total >= 0 ? (cl_ulong)total : device->global_mem_size;
+        driven |= 1u << d;
+        cl_ulong total = memory_of(device), most = device->max_mem_alloc_size;
+        anywhere = total < anywhere ? total : anywhere;
+        anywhere = most < anywhere ? most : anywhere;
+    }
+}
+
+/* Bits of the real devices whose memory can hold all the views together. */
+static unsigned fitting_devices(const struct tutti_device_use *use, unsigned count) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned fitting = 0;
+    cl_ulong bytes = 0;
+    pthread_once(&driven_once, find_driven);
+    for (unsigned i = 0; i < count && bytes <= anywhere; i++)
+        bytes += use[i].view->size;
+    if (bytes <= anywhere)
+        return driven;
+    for (unsigned d = 0; d < list->count; d++) {
+        const struct tutti_real_device *device = list->device[d];
+        if (device->place.devid < 0)
+            continue;
+        cl_ulong left = memory_of(device);
         bool fits = true;
         for (unsigned i = 0; i < count && fits; i++) {
             size_t size = use[i].view->size;
@@ -177,8 +205,9 @@ static unsigned fitting_devices(const struct tutti_device_use *use, unsigned cou
 
 /* With one more task the batch must stay within its limits, and fit where it did. */
 static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
-    if (batch->length >= TUTTI_COMMANDS_AT_ONCE || batch->expected + task->time > LONGEST ||
-        batch->devices & ~task->devices || !make_room(batch, task->count))
+    bool too_long = policy != ALWAYS && batch->expected + task->time > LONGEST;
+    if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || batch->devices & ~task->devices ||
+        !make_room(batch, task->count))
         return false;
     unsigned count = merge(batch, task);
     return count == batch->count || (count <= MOST_VIEWS && (fitting_devices(batch->use, count) &
@@ -253,12 +282,12 @@ void tutti_batch_end(struct tutti_batch *batch) {
     batch->use = NULL;
     if (atomic_exchange(&batch->state, TUTTI_BATCH_OVER) == TUTTI_BATCH_FOLLOWED) {
         batch->followed.dispatch = submit_followers;
+        tutti_object_retain(batch->context);
         pthread_mutex_lock(&graph->lock);
         tutti_graph_append(graph, &batch->followed);
         pthread_mutex_unlock(&graph->lock);
         return;
     }
-    tutti_object_release(batch->context);
     release(batch);
 }
 

@@ -42,6 +42,7 @@ struct tutti_batch {
     cl_event end;    /* of the last command, which holds the reference; or NULL */
     cl_event marker; /* behind it, if there is no such event (execution.h) */
     bool flushed;
+    bool over;      /* its last command has ended in the driver's call, and so all before it */
     cl_int outcome; /* of commands that have no event */
 
     bool direct;         /* past StarPU (direct.h) */

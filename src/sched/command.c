@@ -242,7 +242,7 @@ void tutti_command_done(struct tutti_command *command, cl_int status) {
 }
 
 void tutti_commands_done(unsigned count, struct tutti_command **commands, const cl_int *statuses) {
-    cl_event events[TUTTI_COMMANDS_AT_ONCE] = {NULL};
+    cl_event events[TUTTI_COMMANDS_AT_ONCE];
     retire(count, commands);
     for (unsigned i = 0; i < count; i++)
         events[i] = destroy(commands[i], statuses[i]);

@@ -103,18 +103,17 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         tutti_execution_choose_queue(batch);
     pthread_mutex_lock(&device->place.enqueues);
     tutti_driver_lock(device);
-    bool over = false; /* a command that has ended waited for all before it */
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         enqueue(batch, task, ending);
         if (task->result < 0)
             tutti_event_break(task->command.event);
         batch->end = task->real;
-        over = task->result == CL_COMPLETE;
+        batch->over = task->result == CL_COMPLETE;
     }
     batch->outcome = CL_COMPLETE;
     if (ending == TUTTI_ENDS_LATER && batch->end)
         driver->clFlush(batch->queue);
-    else if (!over && ending != TUTTI_ENDS_UNSEEN) /* the last one may have failed */
+    else if (!batch->over && ending != TUTTI_ENDS_UNSEEN) /* the last one may have failed */
         batch->outcome = driver->clFinish(batch->queue);
     tutti_driver_unlock(device);
     pthread_mutex_unlock(&device->place.enqueues);
@@ -130,7 +129,7 @@ void tutti_execution_flush(struct tutti_batch *batch) {
 
 void tutti_execution_mark(struct tutti_batch *batch) {
     const cl_icd_dispatch *driver = batch->device->dispatch;
-    if (batch->end || batch->marker)
+    if (batch->end || batch->marker || batch->over)
         return;
     if (driver->clEnqueueMarkerWithWaitList(batch->queue, 0, NULL, &batch->marker) != CL_SUCCESS)
         batch->marker = NULL;
@@ -139,6 +138,8 @@ void tutti_execution_mark(struct tutti_batch *batch) {
 
 bool tutti_execution_is_over(struct tutti_batch *batch) {
     cl_int status = CL_COMPLETE;
+    if (batch->over)
+        return true;
     tutti_execution_mark(batch);
     tutti_execution_flush(batch);
     cl_event last = batch->end ? batch->end : batch->marker;
@@ -151,6 +152,8 @@ bool tutti_execution_is_over(struct tutti_batch *batch) {
 void tutti_execution_wait(struct tutti_batch *batch) {
     const cl_icd_dispatch *driver = batch->device->dispatch;
     cl_int error;
+    if (batch->over)
+        return;
     if (batch->end) {
         driver->clWaitForEvents(1, &batch->end); /* its command's result is asked for anyway */
         return;

@@ -55,7 +55,7 @@ struct tutti_real_device {
         /*
          * In order. An event on a queue with profiling costs NVIDIA's driver 9 µs, on another one
          * nothing. But PoCL must not execute two kernels of a device at once (pocl.c): both are the
-         * same unless a device is synchronous, which executes one at a time.
+         * same but for a basic device, which executes in the call, and calls come one at a time.
          */
         cl_command_queue kernels;
         cl_command_queue measured; /* with profiling */
