@@ -15,6 +15,7 @@
 /* The program's pages are locked for this view alone, which must pay. */
 #define LEAST_LOCKED ((size_t)64 << 10)
 #define WORTH_LOCKING 3 /* times its size */
+#define TRIED SIZE_MAX
 
 struct tutti_region tutti_view_whole(const struct tutti_view *view) {
     const struct tutti_shape *shape = &view->shape;
@@ -126,15 +127,20 @@ static size_t home_bytes(const struct tutti_view *view) {
     return tutti_place_end(&at_home, &whole);
 }
 
-void tutti_view_lock_home(struct tutti_view *view, size_t bytes) {
+void tutti_view_lock_home(struct tutti_view *view, size_t bytes, bool unmaps) {
     if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED)
         return;
     pthread_mutex_lock(&view->lock);
-    /* It costs about as much as to transfer all of it: it pays when there is more to come. */
-    bool worth = view->moved / view->size < WORTH_LOCKING;
-    view->moved += bytes;
-    if (worth && view->moved / view->size >= WORTH_LOCKING)
+    const struct tutti_mapped *others = unmaps && view->mapped ? view->mapped->next : view->mapped;
+    /*
+     * It costs about as much as to transfer all of it: it pays when there is more to come. Once;
+     * and not while the program writes there, as a driver may take the bytes at that moment for the
+     * ones to keep.
+     */
+    if (view->moved != TRIED && (view->moved += bytes) / view->size >= WORTH_LOCKING && !others) {
+        view->moved = TRIED;
         view->pinned = tutti_pinned_lock(view->home, home_bytes(view));
+    }
     pthread_mutex_unlock(&view->lock);
 }
 

@@ -84,7 +84,7 @@ struct tutti_view {
     bool home_is_users;          /* CL_MEM_USE_HOST_PTR */
     struct tutti_pinned *pinned; /* the home memory's, if it is page-locked */
     struct tutti_svm_home *svm;  /* svm_home.h: the home memory's; written before the first use */
-    size_t moved;                /* bytes from and to the program's memory */
+    size_t moved;                /* bytes from and to the program's memory, until it is locked */
     struct tutti_mapped *mapped;
 };
 
@@ -165,10 +165,10 @@ void tutti_view_destroy(struct tutti_view *view);
 /*
  * The view's host memory, made now if need be; NULL when out of memory. Page-locked where that
  * helps and can be; the program's own once that pays: tutti_view_lock_home is told before so many
- * bytes move between it and a device.
+ * bytes move between it and a device, maybe for an unmap, whose box is still noted.
  */
 void *tutti_view_home(struct tutti_view *view);
-void tutti_view_lock_home(struct tutti_view *view, size_t bytes);
+void tutti_view_lock_home(struct tutti_view *view, size_t bytes, bool unmaps);
 
 /*
  * Which copies are valid; the view must be acquired, so that the answer stays true. A device's copy
