@@ -145,9 +145,7 @@ static void help(struct tutti_job *job) {
 static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *slots) {
     const struct tutti_staging_shape *shape = tutti_transfer_path_shape();
     struct helper helpers[TUTTI_MOST_STAGING_THREADS];
-    size_t bytes = tutti_region_bytes(run->region), most = bytes / WORTH_WAKING + 1;
-    threads = (unsigned)smaller(threads, most);
-    size_t chunk = bytes / (2 * threads);
+    size_t bytes = tutti_region_bytes(run->region), chunk = bytes / (2 * threads);
     chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
     run->cut = tutti_region_cut(
         run->region, smaller(chunk < SMALLEST_CHUNK ? SMALLEST_CHUNK : chunk, shape->chunk));
@@ -177,13 +175,47 @@ static cl_int run_all(struct run *run, unsigned threads, struct tutti_pinned *sl
     return atomic_load(&run->error);
 }
 
+/*
+ * Transfers begin in order, as long as there is a core for each of their threads: with more, all of
+ * them would end late, and their threads wait for each other in the driver.
+ */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t left;
+    unsigned long next, served; /* who comes, and who may enter next */
+    unsigned threads;           /* of those that are inside */
+} gate = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
+
+static void enter(unsigned threads) {
+    unsigned cores = tutti_transfer_path_cores();
+    pthread_mutex_lock(&gate.lock);
+    unsigned long turn = gate.next++;
+    while (turn != gate.served || (gate.threads && gate.threads + threads > cores))
+        pthread_cond_wait(&gate.left, &gate.lock);
+    gate.served++;
+    gate.threads += threads;
+    pthread_cond_broadcast(&gate.left);
+    pthread_mutex_unlock(&gate.lock);
+}
+
+static void leave(unsigned threads) {
+    pthread_mutex_lock(&gate.lock);
+    gate.threads -= threads;
+    pthread_cond_broadcast(&gate.left);
+    pthread_mutex_unlock(&gate.lock);
+}
+
 cl_int tutti_staging_run(const struct tutti_staging *staging, unsigned threads,
                          const struct tutti_place *there, void *memory,
                          const struct tutti_place *here, const struct tutti_region *region) {
     struct run run = {
         .staging = staging, .there = there, .here = here, .region = region, .memory = memory};
+    threads = (unsigned)smaller(threads, tutti_region_bytes(region) / WORTH_WAKING + 1);
+    enter(threads);
     struct tutti_pinned *slots = tutti_pinned_allocate(slot_bytes());
-    return slots ? run_all(&run, threads, slots) : CL_OUT_OF_HOST_MEMORY;
+    cl_int error = slots ? run_all(&run, threads, slots) : CL_OUT_OF_HOST_MEMORY;
+    leave(threads);
+    return error;
 }
 
 void tutti_staging_copy(void *target, const struct tutti_place *to, const void *source,

@@ -127,11 +127,16 @@ unsigned tutti_transfer_path_straight(unsigned users, unsigned able, size_t size
     return found;
 }
 
+unsigned tutti_transfer_path_cores(void) {
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return cores > 1 ? (unsigned)cores : 1;
+}
+
 /* Half of the cores: the others are the program's, and CPU devices'. */
 static unsigned spare_threads(void) {
     size_t threads = tutti_transfer_path_shape()->threads;
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return threads ? (unsigned)threads : cores > 2 * MOST_SPARE ? MOST_SPARE : (unsigned)cores / 2;
+    unsigned cores = tutti_transfer_path_cores();
+    return threads ? (unsigned)threads : cores > 2 * MOST_SPARE ? MOST_SPARE : cores / 2;
 }
 
 unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, size_t size) {

@@ -40,6 +40,9 @@ bool tutti_transfer_path_is_home(unsigned users);
 /* Do transfers of the device gain by page-locked memory? GPUs; with "staged" all but PoCL. */
 bool tutti_transfer_path_pins(const struct tutti_real_device *device);
 
+/* Of the machine. */
+unsigned tutti_transfer_path_cores(void);
+
 /*
  * How many threads copy for a transfer of that many bytes; 0: the driver's own command is better,
  * or was asked for.
