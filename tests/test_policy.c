@@ -132,6 +132,11 @@ START_TEST(a_far_slower_device_must_win_much) {
     ck_assert_uint_eq(choose(&task).device, 0);
     machine[0].ready = 40000;
     ck_assert_uint_eq(choose(&task).device, 1);
+    /* The same where it need not be fetched, but the other one has to wait for it. */
+    const struct tutti_plan_data at_home = {.bytes = 5 * MIB, .reads = true, .valid = HOME};
+    use_data(&task, &at_home, 1);
+    machine[0].ready = 10000;
+    ck_assert_uint_eq(choose(&task).device, 0);
 }
 END_TEST
 

@@ -27,7 +27,8 @@ static const double caution[] = {[TUTTI_MEASURED] = 1.1, [TUTTI_RELATED] = 2, [T
 /*
  * A device that is so many times slower adds little to a long burst. But a chain that it works at
  * is late by all of its time, and by that of the data's ways there and back; the end of all by as
- * much, if it is one of the last. It must win so many times what it takes.
+ * much, if it is one of the last; and a CPU's cores also copy what GPUs wait for. It must win so
+ * many times what it takes, or have less to do, transfers included.
  */
 #define FAR_SLOWER 10.0
 #define CAUTION_FAR_SLOWER 10.0
@@ -158,8 +159,8 @@ static double weigh(const struct tutti_plan_task *task, unsigned device, unsigne
     double wait = outlook->start - now + outlook->evicted + outlook->price;
     if (length <= least)
         return wait + length;
-    bool far_slower = certainty == TUTTI_MEASURED &&
-                      length + outlook->moved > FAR_SLOWER * (least + leading->moved);
+    bool far_slower = certainty == TUTTI_MEASURED && length > FAR_SLOWER * least &&
+                      length + outlook->moved > least + leading->moved;
     return wait + length * (far_slower ? CAUTION_FAR_SLOWER : caution[certainty]);
 }
 
