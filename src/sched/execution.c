@@ -35,6 +35,9 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
     const struct tutti_storage *few[16], **storage = few;
     /* The queue is in order: the end of the last command is the end of all. */
     bool wants_event = task->measured || (!task->next && ending == TUTTI_ENDS_LATER);
+    /* What ends in the call needs no queue in common with others; profiling costs time. */
+    cl_command_queue queue =
+        device->place.synchronous && !task->measured ? device->place.kernels : batch->queue;
     task->real = NULL;
     if (task->command.event->failed) {
         task->result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
@@ -59,7 +62,7 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
         if (task->measured)
             task->enqueued = tutti_runtime_now();
         cl_int error =
-            task->enqueue(task, device, batch->queue, storage, wants_event ? &task->real : NULL);
+            task->enqueue(task, device, queue, storage, wants_event ? &task->real : NULL);
         if (error != CL_SUCCESS) {
             tutti_log(ERROR, "%s: enqueue failed with %d", device->name, error);
             task->result = error;
