@@ -9,6 +9,7 @@
 #define BUCKETS 1024
 /* A new measurement weighs a quarter: a few runs follow a change, one odd run does not count. */
 #define WEIGHT 0.25
+#define ODD 4.0 /* times longer than a short kernel took before: perhaps it was interrupted */
 #define FIRST_RUNS 8
 #define ONE_OF 16
 #define SHORT 50.0 /* µs: for such a kernel the measurement itself counts */
@@ -48,8 +49,9 @@ struct tutti_model {
     struct family *family;                  /* NULL when out of memory */
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind_of; 0: not measured */
     atomic_uint runs[TUTTI_MAX_DEVICES];
-    atomic_bool learnt[TUTTI_MAX_DEVICES]; /* in this process */
-    atomic_uint tried;                     /* bits, by kind_of */
+    atomic_bool learnt[TUTTI_MAX_DEVICES];  /* in this process */
+    atomic_bool doubted[TUTTI_MAX_DEVICES]; /* the last run was odd, and is not counted */
+    atomic_uint tried;                      /* bits, by kind_of */
 };
 
 static struct {
@@ -292,7 +294,8 @@ bool tutti_model_is_curious(struct tutti_model *model, const struct tutti_real_d
     unsigned runs =
         atomic_fetch_add_explicit(&model->runs[kind_of(device)], 1, memory_order_relaxed);
     double time = atomic_load_explicit(&model->time[kind_of(device)], memory_order_relaxed);
-    return runs < FIRST_RUNS || runs % (time < SHORT ? ONE_OF_SHORT : ONE_OF) == 0;
+    return runs < FIRST_RUNS || model->doubted[kind_of(device)] ||
+           runs % (time < SHORT ? ONE_OF_SHORT : ONE_OF) == 0;
 }
 
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
@@ -304,6 +307,10 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
     unsigned kind = kind_of(device);
     _Atomic double *learnt = &model->time[kind];
     double before = atomic_load_explicit(learnt, memory_order_relaxed), after;
+    bool odd = before > 0 && before < SHORT && time > SHORT && time > ODD * before;
+    if (odd && !atomic_exchange(&model->doubted[kind], true))
+        return; /* the next one is measured, too */
+    atomic_store_explicit(&model->doubted[kind], odd, memory_order_relaxed);
     do {
         after = before > 0 ? before + WEIGHT * (time - before) : time;
     } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,
