@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 
-EXTRA_DIST += doc/architecture.md doc/clients.md doc/evaluation.md doc/tutti.7.in doc/environment.awk src/env.def
+EXTRA_DIST += doc/architecture.md doc/clients.md doc/evaluation.md doc/overhead.md doc/tutti.7.in doc/environment.awk src/env.def
 nodist_man_MANS = doc/tutti.7
 CLEANFILES += doc/tutti.7
 
