@@ -3,11 +3,13 @@
  * What a small command costs on each platform that is named, in µs, interleaved in one process:
  *     overhead [--repeat N] PLATFORM…      (parts of platform names; default: all platforms)
  * Rows: empty kernels back to back on one buffer and on sixteen; on one buffer, each waiting for
- * the event of the one before it, in an in-order and in an out-of-order queue; kernel + clFinish;
+ * the event of the one before it, in an in-order and in an out-of-order queue; in sixteen queues in
+ * turn; from four threads, each with a queue, a kernel object and a buffer; kernel + clFinish;
  * blocking 4-byte write and read. Each number is the median over the repetitions.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,15 +17,16 @@
 
 #define MOST 8
 #define BUFFERS 16
+#define THREADS 4
 #define BURST 2000
 #define SINGLE 300
 
 struct target {
     char name[128];
     cl_context context;
-    cl_command_queue queue, loose;
+    cl_command_queue queue, loose, many[BUFFERS];
     cl_program program;
-    cl_kernel kernel;
+    cl_kernel kernel, of_thread[THREADS];
     cl_mem buffer[BUFFERS];
 };
 
@@ -40,12 +43,14 @@ static double now(void) {
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
-static void launch(struct target *t, int i) {
+static void launch_in(cl_command_queue queue, cl_kernel kernel, cl_mem *buffer) {
     size_t items = 64;
-    check(clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &t->buffer[i]), "clSetKernelArg");
-    check(clEnqueueNDRangeKernel(t->queue, t->kernel, 1, NULL, &items, &items, 0, NULL, NULL),
+    check(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer), "clSetKernelArg");
+    check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &items, 0, NULL, NULL),
           "clEnqueueNDRangeKernel");
 }
+
+static void launch(struct target *t, int i) { launch_in(t->queue, t->kernel, &t->buffer[i]); }
 
 static double burst(struct target *t, int buffers) {
     double start = now();
@@ -81,6 +86,43 @@ static double waiting(struct target *t, cl_command_queue queue) {
 static double waiting_in_order(struct target *t) { return waiting(t, t->queue); }
 
 static double waiting_out_of_order(struct target *t) { return waiting(t, t->loose); }
+
+static double in_many_queues(struct target *t) {
+    double start = now();
+    for (int i = 0; i < BURST; i++)
+        launch_in(t->many[i % BUFFERS], t->kernel, &t->buffer[i % BUFFERS]);
+    for (int i = 0; i < BUFFERS; i++)
+        check(clFinish(t->many[i]), "clFinish");
+    return (now() - start) / BURST;
+}
+
+struct thread {
+    pthread_t thread;
+    struct target *target;
+    int number;
+};
+
+static void *run_thread(void *argument) {
+    struct thread *thread = argument;
+    struct target *t = thread->target;
+    int n = thread->number;
+    for (int i = 0; i < BURST / THREADS; i++)
+        launch_in(t->many[n], t->of_thread[n], &t->buffer[n]);
+    check(clFinish(t->many[n]), "clFinish");
+    return NULL;
+}
+
+static double from_threads(struct target *t) {
+    struct thread threads[THREADS];
+    double start = now();
+    for (int i = 0; i < THREADS; i++) {
+        threads[i] = (struct thread){.target = t, .number = i};
+        check(pthread_create(&threads[i].thread, NULL, run_thread, &threads[i]), "pthread_create");
+    }
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i].thread, NULL);
+    return (now() - start) / BURST;
+}
 
 static double finish(struct target *t) {
     double start = now();
@@ -119,6 +161,8 @@ static const struct {
     {"kernels on 16 buffers", independent},
     {"waiting for each other", waiting_in_order},
     {"the same out of order", waiting_out_of_order},
+    {"in 16 queues", in_many_queues},
+    {"from 4 threads", from_threads},
     {"kernel + clFinish", finish},
     {"blocking write, 4 bytes", write4},
     {"blocking read, 4 bytes", read4},
@@ -141,7 +185,13 @@ static void open_target(struct target *t, cl_device_id device) {
     check(clBuildProgram(t->program, 1, &device, "", NULL, NULL), "clBuildProgram");
     t->kernel = clCreateKernel(t->program, "touch", &error);
     check(error, "clCreateKernel");
+    for (int i = 0; i < THREADS; i++) {
+        t->of_thread[i] = clCreateKernel(t->program, "touch", &error);
+        check(error, "clCreateKernel");
+    }
     for (int i = 0; i < BUFFERS; i++) {
+        t->many[i] = clCreateCommandQueue(t->context, device, 0, &error);
+        check(error, "clCreateCommandQueue");
         t->buffer[i] = clCreateBuffer(t->context, CL_MEM_READ_WRITE, 4096, NULL, &error);
         check(error, "clCreateBuffer");
     }
@@ -209,8 +259,12 @@ int main(int argc, char **argv) {
     }
     free(times);
     for (int t = 0; t < targets; t++) {
-        for (int i = 0; i < BUFFERS; i++)
+        for (int i = 0; i < BUFFERS; i++) {
             clReleaseMemObject(target[t].buffer[i]);
+            clReleaseCommandQueue(target[t].many[i]);
+        }
+        for (int i = 0; i < THREADS; i++)
+            clReleaseKernel(target[t].of_thread[i]);
         clReleaseKernel(target[t].kernel);
         clReleaseProgram(target[t].program);
         clReleaseCommandQueue(target[t].queue);

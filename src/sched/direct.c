@@ -267,7 +267,7 @@ static bool choose_queue(struct tutti_batch *batch) {
     tutti_execution_choose_queue(batch);
     if (atomic_load(&commands[device->index]) == 0)
         return true;
-    bool profiled = batch->first->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE;
+    bool profiled = batch->first->command.event->profiled;
     if (batch->length > 1 || profiled)
         return false;
     batch->first->measured = false;

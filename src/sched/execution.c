@@ -21,7 +21,7 @@ void tutti_execution_choose_queue(struct tutti_batch *batch) {
     /* What has an event waits for all transfers that were enqueued (device_task.c). */
     bool slow = device->type & CL_DEVICE_TYPE_GPU && tutti_link_is_busy(device);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
-        task->measured = task->command.event->queue->properties & CL_QUEUE_PROFILING_ENABLE ||
+        task->measured = task->command.event->profiled ||
                          (tutti_model_is_curious(task->model, device) &&
                           !(slow && tutti_model_is_measured(task->model, device)));
         if (task->measured)
