@@ -153,56 +153,6 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     return batch;
 }
 
-static cl_ulong memory_of(const struct tutti_real_device *device) {
-    starpu_ssize_t total = starpu_memory_get_total(device->place.node);
-    return total >= 0 ? (cl_ulong)total : device->global_mem_size;
-}
-
-static pthread_once_t driven_once = PTHREAD_ONCE_INIT;
-static unsigned driven;   /* bits of the real devices that StarPU drives */
-static cl_ulong anywhere; /* bytes that fit on each of them */
-
-static void find_driven(void) {
-    const struct tutti_device_list *list = tutti_devices();
-    anywhere = ~(cl_ulong)0;
-    for (unsigned d = 0; d < list->count; d++) {
-        const struct tutti_real_device *device = list->device[d];
-        if (device->place.devid < 0)
-            continue;
-        driven |= 1u << d;
-        cl_ulong total = memory_of(device), most = device->max_mem_alloc_size;
-        anywhere = total < anywhere ? total : anywhere;
-        anywhere = most < anywhere ? most : anywhere;
-    }
-}
-
-/* Bits of the real devices whose memory can hold all the views together. */
-static unsigned fitting_devices(const struct tutti_device_use *use, unsigned count) {
-    const struct tutti_device_list *list = tutti_devices();
-    unsigned fitting = 0;
-    cl_ulong bytes = 0;
-    pthread_once(&driven_once, find_driven);
-    for (unsigned i = 0; i < count && bytes <= anywhere; i++)
-        bytes += use[i].view->size;
-    if (bytes <= anywhere)
-        return driven;
-    for (unsigned d = 0; d < list->count; d++) {
-        const struct tutti_real_device *device = list->device[d];
-        if (device->place.devid < 0)
-            continue;
-        cl_ulong left = memory_of(device);
-        bool fits = true;
-        for (unsigned i = 0; i < count && fits; i++) {
-            size_t size = use[i].view->size;
-            fits = size <= left && size <= device->max_mem_alloc_size;
-            left -= size;
-        }
-        if (fits)
-            fitting |= 1u << d;
-    }
-    return fitting;
-}
-
 /* With one more task the batch must stay within its limits, and fit where it did. */
 static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     bool too_long = policy != ALWAYS && batch->expected + task->time > LONGEST;
@@ -210,8 +160,9 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
         !make_room(batch, task->count))
         return false;
     unsigned count = merge(batch, task);
-    return count == batch->count || (count <= MOST_VIEWS && (fitting_devices(batch->use, count) &
-                                                             batch->devices) == batch->devices);
+    return count == batch->count ||
+           (count <= MOST_VIEWS &&
+            (tutti_device_task_fitting(batch->use, count) & batch->devices) == batch->devices);
 }
 
 static bool has_one_device(unsigned devices) { return (devices & (devices - 1)) == 0; }
@@ -414,7 +365,7 @@ bool tutti_batch_would_take(struct tutti_device_task *task) {
 }
 
 void tutti_batch_add(struct tutti_device_task *task) {
-    unsigned fitting = fitting_devices(task->use, task->count);
+    unsigned fitting = tutti_device_task_fitting(task->use, task->count);
     if (!(task->devices & fitting)) {
         tutti_command_done(&task->command, task->devices ? CL_MEM_OBJECT_ALLOCATION_FAILURE
                                                          : CL_INVALID_PROGRAM_EXECUTABLE);

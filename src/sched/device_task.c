@@ -118,6 +118,55 @@ static struct starpu_codelet codelet = {
     .name = "tutti",
 };
 
+static cl_ulong memory_of(const struct tutti_real_device *device) {
+    starpu_ssize_t total = starpu_memory_get_total(device->place.node);
+    return total >= 0 ? (cl_ulong)total : device->global_mem_size;
+}
+
+static pthread_once_t driven_once = PTHREAD_ONCE_INIT;
+static unsigned driven;   /* bits of the real devices that StarPU drives */
+static cl_ulong anywhere; /* bytes that fit on each of them */
+
+static void find_driven(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    anywhere = ~(cl_ulong)0;
+    for (unsigned d = 0; d < list->count; d++) {
+        const struct tutti_real_device *device = list->device[d];
+        if (device->place.devid < 0)
+            continue;
+        driven |= 1u << d;
+        cl_ulong total = memory_of(device), most = device->max_mem_alloc_size;
+        anywhere = total < anywhere ? total : anywhere;
+        anywhere = most < anywhere ? most : anywhere;
+    }
+}
+
+unsigned tutti_device_task_fitting(const struct tutti_device_use *use, unsigned count) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned fitting = 0;
+    cl_ulong bytes = 0;
+    pthread_once(&driven_once, find_driven);
+    for (unsigned i = 0; i < count && bytes <= anywhere; i++)
+        bytes += use[i].view->size;
+    if (bytes <= anywhere)
+        return driven;
+    for (unsigned d = 0; d < list->count; d++) {
+        const struct tutti_real_device *device = list->device[d];
+        if (device->place.devid < 0)
+            continue;
+        cl_ulong left = memory_of(device);
+        bool fits = true;
+        for (unsigned i = 0; i < count && fits; i++) {
+            size_t size = use[i].view->size;
+            fits = size <= left && size <= device->max_mem_alloc_size;
+            left -= size;
+        }
+        if (fits)
+            fitting |= 1u << d;
+    }
+    return fitting;
+}
+
 void tutti_device_task_submit(struct tutti_batch *batch) {
     bool prints = batch->first->prints; /* then it is alone */
     unsigned count = batch->count + (prints ? 1 : 0);

@@ -47,6 +47,9 @@ struct tutti_device_task {
     cl_ulong real_queued, real_start, real_end; /* device's clock; 0: not known */
 };
 
+/* Bits of the real devices whose memory can hold all the views together. */
+unsigned tutti_device_task_fitting(const struct tutti_device_use *use, unsigned count);
+
 /*
  * Gives the batch to StarPU, which ends it and all its commands. Views must be up to date by then
  * (memory/coherence.h).
