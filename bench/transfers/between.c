@@ -41,7 +41,9 @@ static void wander(struct target *t, traffic_function traffic, size_t size, doub
     touch(t, mem);
     cl_ulong before = uploads(traffic, mem, &devices);
     unsigned warm = 4; /* memory is made and page-locked */
-    for (double end = now() + seconds; devices > 1 && now() < end;) {
+    double end = now() + seconds;
+    for (unsigned round = 0; devices > 1 && (now() < end || (sample->count < 4 && round < 64));
+         round++) {
         double start = now();
         touch(t, mem);
         double length = now() - start;
