@@ -5,7 +5,7 @@
 
 /* Small enough that the second link does not wait long, and worth a command of each driver. */
 #define LARGEST_CHUNK ((size_t)4 << 20)
-#define SMALLEST_CHUNK ((size_t)512 << 10)
+#define SMALLEST_CHUNK ((size_t)1 << 20)
 #define AT_ONCE 8 /* chunks */
 
 struct stream {
