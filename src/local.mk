@@ -91,6 +91,7 @@ libtutti_la_SOURCES += \
 	src/virtual_device/device_info.c src/virtual_device/device_info.h \
 	src/virtual_device/discovery.c \
 	src/virtual_device/driver.c src/virtual_device/driver.h \
+	src/virtual_device/function.c \
 	src/virtual_device/given.c src/virtual_device/given.h \
 	src/virtual_device/image.c src/virtual_device/image.h \
 	src/virtual_device/include.c src/virtual_device/include.h \

@@ -40,6 +40,7 @@ TUTTI_TESTS = \
 	tests/test_models \
 	tests/test_frames \
 	tests/test_svm_device \
+	tests/test_functions \
 	tests/test_policy \
 	tests/test_schedulers \
 	tests/test_rename \
@@ -98,7 +99,11 @@ tests_test_svm_SOURCES = tests/test_svm.c
 tests_test_svm_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_svm_LDADD = $(TEST_LIBS)
 
-tests_test_svm_device_SOURCES = tests/test_svm_device.c
+tests_test_functions_SOURCES = tests/test_functions.c tests/pocl_table.h
+tests_test_functions_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_functions_LDADD = $(TEST_LIBS)
+
+tests_test_svm_device_SOURCES = tests/test_svm_device.c tests/pocl_table.h
 tests_test_svm_device_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_svm_device_LDADD = $(TEST_LIBS)
 

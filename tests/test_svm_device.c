@@ -6,13 +6,9 @@
  * is there while one of its kernels runs. Whatever is used at the wrong time is found to be wrong.
  */
 #define CL_TARGET_OPENCL_VERSION 300
-#include "support.h"
+#include "pocl_table.h"
 
-#include <CL/cl_icd.h>
-#include <dlfcn.h>
 #include <pthread.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 enum { N = 512, ALLOCATIONS = 4, MOST = 32 };
 #define BYTES (N * sizeof(cl_int))
@@ -182,27 +178,10 @@ static cl_int CL_API_CALL set_pointer(cl_kernel kernel, cl_uint index, const voi
 }
 
 static bool change_driver(void) {
-    char path[1024], name[256] = "";
-    snprintf(path, sizeof(path), "%s/pocl.icd", getenv("OCL_ICD_VENDORS"));
-    FILE *file = fopen(path, "r");
-    if (!file || fscanf(file, "%255s", name) != 1)
+    driver = pocl_table();
+    if (!driver || !driver->clSVMAlloc)
         return false;
-    fclose(file);
-    void *library = dlopen(name, RTLD_NOW);
-    cl_icd_dispatch **platforms[1] = {NULL}; /* an object begins with its table */
-    void *(*address)(const char *) =
-        library ? (void *(*)(const char *))dlsym(library, "clGetExtensionFunctionAddress") : NULL;
-    cl_int (*get)(cl_uint, cl_icd_dispatch ***, cl_uint *) = NULL;
-    if (address)
-        get = (cl_int(*)(cl_uint, cl_icd_dispatch ***, cl_uint *))address("clIcdGetPlatformIDsKHR");
-    if (!get || get(1, platforms, NULL) != CL_SUCCESS)
-        return false;
-    driver = *platforms[0];
     real = *driver;
-    size_t page = (size_t)sysconf(_SC_PAGESIZE);
-    uintptr_t begin = (uintptr_t)driver / page * page, end = (uintptr_t)(driver + 1);
-    if (!real.clSVMAlloc || mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE) != 0)
-        return false;
     driver->clGetDeviceInfo = get_device_info;
     driver->clSVMAlloc = svm_alloc;
     driver->clSVMFree = svm_free;

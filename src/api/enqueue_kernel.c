@@ -46,8 +46,8 @@ static bool may_be_uneven(cl_program program) {
 
 static cl_int check_local(struct tutti_range *range, const struct tutti_real_device *lead,
                           cl_kernel kernel, const size_t *local) {
-    size_t most = kernel->work_group[lead->index].most, items = 1;
-    const size_t *required = kernel->work_group[lead->index].required;
+    size_t most = kernel->function->work_group[lead->index].most, items = 1;
+    const size_t *required = kernel->function->work_group[lead->index].required;
     /* A size that the source requires needs not be given again (OpenCL 3.0; an error in 1.2). */
     if (!local && required[0])
         local = required;
@@ -84,7 +84,7 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
     if (kernel->program->context != queue->context)
         return CL_INVALID_CONTEXT;
     const struct tutti_real_device *lead = tutti_devices()->device[0];
-    if (!kernel->real[lead->index])
+    if (!kernel->function->real[lead->index])
         return CL_INVALID_PROGRAM_EXECUTABLE;
     struct tutti_arguments *arguments;
     cl_int error = tutti_kernel_copy_arguments(kernel, &arguments);

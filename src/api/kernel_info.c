@@ -13,16 +13,16 @@ static cl_int get_attributes(cl_kernel kernel, size_t param_value_size, void *pa
     enum tutti_program_origin origin = kernel->program->origin;
     size_t size = 0;
     if ((origin == TUTTI_PROGRAM_SOURCE || origin == TUTTI_PROGRAM_LINKED) &&
-        lead->dispatch->clGetKernelInfo(kernel->checker, CL_KERNEL_ATTRIBUTES, 0, NULL, &size) !=
-            CL_SUCCESS)
+        lead->dispatch->clGetKernelInfo(kernel->function->checker, CL_KERNEL_ATTRIBUTES, 0, NULL,
+                                        &size) != CL_SUCCESS)
         size = 0;
     if (!size)
         return tutti_info_return_string("", param_value_size, param_value, param_value_size_ret);
     char *attributes = calloc(1, size + 1);
     if (!attributes)
         return CL_OUT_OF_HOST_MEMORY;
-    cl_int error = lead->dispatch->clGetKernelInfo(kernel->checker, CL_KERNEL_ATTRIBUTES, size,
-                                                   attributes, NULL);
+    cl_int error = lead->dispatch->clGetKernelInfo(kernel->function->checker, CL_KERNEL_ATTRIBUTES,
+                                                   size, attributes, NULL);
     if (error == CL_SUCCESS)
         error = tutti_info_return_string(attributes, param_value_size, param_value,
                                          param_value_size_ret);
@@ -99,10 +99,11 @@ cl_int tutti_clGetKernelWorkGroupInfo(cl_kernel kernel, cl_device_id device,
         return CL_INVALID_VALUE;
     }
     const struct tutti_real_device *lead = tutti_program_lead();
-    pthread_mutex_lock(&kernel->lock);
-    cl_int error = lead->dispatch->clGetKernelWorkGroupInfo(
-        kernel->checker, lead->id, param_name, param_value_size, param_value, param_value_size_ret);
-    pthread_mutex_unlock(&kernel->lock);
+    pthread_mutex_lock(&kernel->function->lock);
+    cl_int error = lead->dispatch->clGetKernelWorkGroupInfo(kernel->function->checker, lead->id,
+                                                            param_name, param_value_size,
+                                                            param_value, param_value_size_ret);
+    pthread_mutex_unlock(&kernel->function->lock);
     return error;
 }
 
@@ -147,11 +148,11 @@ cl_int tutti_clGetKernelSubGroupInfo(cl_kernel kernel, cl_device_id device,
     cl_int error = check_sub_group_input(param_name, input_value_size, input_value);
     if (error != CL_SUCCESS)
         return error;
-    pthread_mutex_lock(&kernel->lock);
-    error = lead->dispatch->clGetKernelSubGroupInfo(kernel->checker, lead->id, param_name,
+    pthread_mutex_lock(&kernel->function->lock);
+    error = lead->dispatch->clGetKernelSubGroupInfo(kernel->function->checker, lead->id, param_name,
                                                     input_value_size, input_value, param_value_size,
                                                     param_value, param_value_size_ret);
-    pthread_mutex_unlock(&kernel->lock);
+    pthread_mutex_unlock(&kernel->function->lock);
     return error;
 }
 

@@ -218,8 +218,8 @@ static cl_int set_reached(const struct launch *launch, const struct tutti_real_d
                           cl_kernel real) {
     const struct tutti_arguments *arguments = launch->arguments;
     unsigned declared = launch->kernel->argument_count, count = 0;
-    bool before = launch->kernel->reaches & 1u << device->index;
-    if (device->at_home || (arguments->count == declared && !before))
+    bool *reaches = &launch->kernel->function->reaches[device->index];
+    if (device->at_home || (arguments->count == declared && !*reaches))
         return CL_SUCCESS;
     void **pointers = malloc((arguments->count - declared + 1) * sizeof(*pointers));
     if (!pointers)
@@ -230,9 +230,7 @@ static cl_int set_reached(const struct launch *launch, const struct tutti_real_d
     cl_int error = device->dispatch->clSetKernelExecInfo(
         real, CL_KERNEL_EXEC_INFO_SVM_PTRS, count * sizeof(*pointers), count ? pointers : NULL);
     free(pointers);
-    launch->kernel->reaches &= ~(1u << device->index);
-    if (count)
-        launch->kernel->reaches |= 1u << device->index;
+    *reaches = count > 0;
     return count ? error : CL_SUCCESS; /* a driver may not know how to forget */
 }
 
@@ -241,7 +239,7 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
                       cl_event *event) {
     struct launch *launch = (struct launch *)task;
     const struct tutti_range *range = &launch->range;
-    cl_kernel real = launch->kernel->real[device->index];
+    cl_kernel real = launch->kernel->function->real[device->index];
     cl_int error = set_reached(launch, device, real);
     for (unsigned i = 0; i < launch->kernel->argument_count && error == CL_SUCCESS; i++)
         error = set_argument(launch, device, real, i, storage);
@@ -283,7 +281,7 @@ static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
         const struct tutti_real_device *device = list->device[i];
         if (!(devices & 1u << i))
             continue;
-        bool allowed = items <= kernel->work_group[i].most;
+        bool allowed = items <= kernel->function->work_group[i].most;
         for (cl_uint d = 0; d < range->dimensions; d++)
             allowed = allowed && range->local[d] <= device->max_work_item_sizes[d];
         if (!allowed)

@@ -187,6 +187,7 @@ static void install(struct tutti_build_job *job, const struct tutti_real_device 
         won->error == CL_SUCCESS ? tutti_build_type(job, lead) : CL_PROGRAM_BINARY_TYPE_NONE;
 
     pthread_mutex_lock(&program->lock);
+    tutti_function_forget_all(program);
     for (unsigned d = 0; d < devices->count; d++) {
         cl_program old = program->real[d];
         program->real[d] = won->error == CL_SUCCESS ? job->part[d].real : NULL;

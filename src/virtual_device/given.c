@@ -22,7 +22,7 @@ void tutti_given_release(const struct tutti_real_device *device) {
 
 static struct tutti_given *find(cl_kernel kernel, const struct tutti_real_device *device,
                                 unsigned index) {
-    struct tutti_given **given = &kernel->given[device->index];
+    struct tutti_given **given = &kernel->function->given[device->index];
     if (!*given) /* NULL when out of memory: then nothing is known */
         *given = calloc(kernel->argument_count, sizeof(**given));
     return *given ? &(*given)[index] : NULL;
@@ -42,7 +42,7 @@ cl_int tutti_given_set(cl_kernel kernel, const struct tutti_real_device *device,
         given->size == size && memcmp(given->value, value, size) == 0)
         return CL_SUCCESS;
     cl_int error =
-        device->dispatch->clSetKernelArg(kernel->real[device->index], index, size, value);
+        device->dispatch->clSetKernelArg(kernel->function->real[device->index], index, size, value);
     if (given) {
         *given = (struct tutti_given){
             .known = error == CL_SUCCESS, .memory = memory, .epoch = epoch, .size = size};

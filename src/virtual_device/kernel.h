@@ -52,29 +52,45 @@ struct tutti_arguments {
     struct tutti_argument argument[];
 };
 
-struct _cl_kernel {
-    struct tutti_object object;
-    cl_program program; /* retained */
+/*
+ * A kernel function of a build, shared by the kernel objects of that name: programs make one for
+ * each launch, and PoCL takes as long to release one as its program has others.
+ */
+struct tutti_function {
+    struct tutti_function *next; /* of the program; guarded by the program's lock */
+    atomic_uint references;      /* the program's, until it is built again, and each kernel's */
     char *name;
     unsigned argument_count;
     struct tutti_argument_info *info;   /* [argument_count] */
     struct tutti_overwrite *overwrites; /* [argument_count], what is proven of each (overwrite.h) */
-    bool prints;                        /* its program uses printf: its launches keep their order */
-    pthread_mutex_t lock;               /* guards `arguments` and `checker` */
-    struct tutti_arguments *arguments;
+    pthread_mutex_t lock;               /* guards `checker` */
     cl_kernel checker; /* the lead's kernel, for checking sizes of values; never launched */
     /*
      * The real kernels, NULL where the program or the kernel isn't there. Arguments are set on
-     * them and they are launched by the one StarPU worker of that device only.
+     * them, and they are launched, with the device's `enqueues` lock.
      */
     cl_kernel real[TUTTI_MAX_DEVICES];
     unsigned devices;                             /* bit d: real device d has one */
     struct tutti_given *given[TUTTI_MAX_DEVICES]; /* their arguments (given.h) */
-    unsigned reaches; /* bit d: real[d] was told of further shared virtual memory */
+    bool reaches[TUTTI_MAX_DEVICES]; /* real[d] was told of further shared virtual memory */
     /* Their CL_KERNEL_WORK_GROUP_SIZE and COMPILE_WORK_GROUP_SIZE: each launch needs them. */
     struct {
         size_t most, required[3];
     } work_group[TUTTI_MAX_DEVICES];
+};
+
+struct _cl_kernel {
+    struct tutti_object object;
+    cl_program program;              /* retained */
+    struct tutti_function *function; /* a reference */
+    /* The function's. */
+    const char *name;
+    unsigned argument_count, devices;
+    const struct tutti_argument_info *info;
+    const struct tutti_overwrite *overwrites;
+    bool prints;          /* its program uses printf: its launches keep their order */
+    pthread_mutex_t lock; /* guards `arguments` */
+    struct tutti_arguments *arguments;
 };
 
 /*

@@ -156,10 +156,12 @@ static cl_int take_object(cl_kernel kernel, const struct tutti_argument_info *in
     return error;
 }
 
-/* Lets the lead judge size and value. With the kernel's lock held. */
+/* Lets the lead judge size and value. */
 static cl_int check_on_lead(cl_kernel kernel, cl_uint index, size_t size, const void *value) {
     const struct tutti_real_device *lead = tutti_program_lead();
-    cl_int error = lead->dispatch->clSetKernelArg(kernel->checker, index, size, value);
+    pthread_mutex_lock(&kernel->function->lock);
+    cl_int error = lead->dispatch->clSetKernelArg(kernel->function->checker, index, size, value);
+    pthread_mutex_unlock(&kernel->function->lock);
     switch (error) {
     case CL_SUCCESS:
     case CL_INVALID_ARG_INDEX:

@@ -12,6 +12,13 @@
  */
 cl_kernel tutti_kernel_create(cl_program program, const char *name, cl_int *error);
 
+/*
+ * The function of the program's last build, with a reference; made at its first use. NULL and the
+ * same errors. With the program's lock held.
+ */
+struct tutti_function *tutti_function_take(cl_program program, const char *name, cl_int *error);
+void tutti_function_release(struct tutti_function *function);
+
 /* A kernel of the same function with the same arguments (clCloneKernel, OpenCL 2.1, 9.5). */
 cl_kernel tutti_kernel_clone(cl_kernel kernel, cl_int *error);
 

@@ -20,6 +20,7 @@ const struct tutti_real_device *tutti_program_lead(void) {
 static void destroy(void *object) {
     cl_program program = object;
     const struct tutti_device_list *devices = tutti_devices();
+    tutti_function_forget_all(program);
     for (unsigned d = 0; d < devices->count; d++)
         if (program->real[d])
             tutti_driver_release_program(devices->device[d], program->real[d]);

@@ -51,6 +51,7 @@ struct _cl_program {
     bool prints;                       /* its kernels may call printf */
     uint64_t identity;                 /* of the code: source or binary, and options */
     struct tutti_kernel_link *kernels; /* all that exist */
+    struct tutti_function *functions;  /* of the last build, as far as kernels were made of them */
     cl_program real[TUTTI_MAX_DEVICES];
     struct tutti_signatures signatures; /* what is known for certain, as it was asked for */
     struct tutti_signatures hints;      /* read from sources; for drivers that don't tell */
@@ -118,6 +119,9 @@ cl_int tutti_program_signature(cl_program program, const char *name, const cl_ke
  * -cl-kernel-arg-info (5.9.3). Takes the lock.
  */
 bool tutti_program_tells_arguments(cl_program program);
+
+/* Gives up its `functions`; kernels keep theirs. With the lock held, or when nobody else has it. */
+void tutti_function_forget_all(cl_program program);
 
 /* Adds what the sources tell of the kernels, for a program linked from this one. Takes the lock. */
 bool tutti_program_hints(cl_program program, struct tutti_signatures *hints);
