@@ -134,10 +134,14 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
 }
 
 static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
+    static atomic_ulong made;
     struct tutti_batch *batch = malloc(sizeof(*batch));
     if (!batch)
         return NULL;
-    *batch = (struct tutti_batch){.room = TUTTI_BATCH_FEW};
+    *batch = (struct tutti_batch){
+        .room = TUTTI_BATCH_FEW,
+        .order = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed),
+    };
     batch->use = batch->few;
     if (!make_room(batch, task->count)) {
         free(batch);

@@ -44,8 +44,8 @@ _Static_assert(TUTTI_PLAN_DEVICES >= TUTTI_MAX_DEVICES, "each device has a place
 
 static double now_in_us(void) { return (double)tutti_runtime_now() / 1000; }
 
-/* With the lock held. */
-static void look_at_devices(double now) {
+/* Before a task of that order. With the lock held. */
+static void look_at_devices(unsigned long order, double now) {
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count; d++) {
         const struct tutti_real_device *device = list->device[d];
@@ -55,7 +55,7 @@ static void look_at_devices(double now) {
         struct tutti_link up = tutti_link_expect(device, TUTTI_UPLOAD);
         struct tutti_link down = tutti_link_expect(device, TUTTI_DOWNLOAD);
         plan->at_home = device->at_home;
-        plan->ready = tutti_line_ready(&policy.line[d], now);
+        plan->ready = tutti_line_ready(&policy.line[d], order, now);
         plan->room = tutti_room_left(device);
         plan->up.latency = up.latency;
         plan->up.rate = up.rate;
@@ -93,8 +93,8 @@ static void estimate_again(double now) {
     policy.next_estimate = end + (end - now) / SHARE_OF_ESTIMATES;
 }
 
-/* Puts the task, planned for now, at the end of the device's line. With the lock held. */
-static void append(struct starpu_task *task, const struct tutti_plan *plan, double now) {
+/* Puts the task, planned for now, into the device's line. With the lock held. */
+static void put(struct starpu_task *task, const struct tutti_plan *plan, double now) {
     struct tutti_real_device *device = tutti_devices()->device[plan->device];
     struct tutti_batch *batch = batch_of(task);
     if (plan->probes)
@@ -105,7 +105,7 @@ static void append(struct starpu_task *task, const struct tutti_plan *plan, doub
     tutti_log(DEBUG, "%s: a task is expected to begin in %.0f us and to take %.0f%s%s",
               device->name, plan->start - now, task->predicted,
               plan->moves ? ", data is brought" : "", plan->probes ? ", to be measured there" : "");
-    tutti_line_append(&policy.line[plan->device], task, plan->start, plan->end);
+    tutti_line_put(&policy.line[plan->device], task, plan->start, plan->end);
     atomic_fetch_add_explicit(&policy.tasks, 1, memory_order_release);
 }
 
@@ -136,7 +136,7 @@ static int push(struct starpu_task *starpu_task) {
     double now = now_in_us();
     unsigned count = tutti_devices()->count;
     estimate_again(now);
-    look_at_devices(now);
+    look_at_devices(batch->order, now);
     struct tutti_plan plan = tutti_policy_choose(policy.device, count, &task, now);
     tutti_policy_book(policy.device, count, &task, &plan, now);
     if (worth_prefetching(&plan)) { /* while the worker can't have the task yet */
@@ -145,7 +145,7 @@ static int push(struct starpu_task *starpu_task) {
             starpu_task, (unsigned)tutti_devices()->device[plan.device]->place.workerid);
         pthread_mutex_lock(&policy.lock);
     }
-    append(starpu_task, &plan, now);
+    put(starpu_task, &plan, now);
     starpu_push_task_end(starpu_task);
     atomic_fetch_add_explicit(&policy.changes, 1, memory_order_relaxed);
     pthread_mutex_unlock(&policy.lock);
@@ -164,7 +164,7 @@ static struct tutti_line *latest(unsigned thief, double now) {
         struct tutti_line *line = &policy.line[d];
         if (d == thief || starpu_task_list_empty(&line->tasks))
             continue;
-        double ready = tutti_line_ready(line, now);
+        double ready = tutti_line_ready(line, TUTTI_LINE_END, now);
         if (ready > end) {
             end = ready;
             latest = line;
@@ -182,7 +182,7 @@ static void take_from_others(unsigned thief) {
         return;
     unsigned owner = (unsigned)(line - policy.line), left = MOST_LOOKED_AT;
     const struct tutti_device_list *list = tutti_devices();
-    look_at_devices(now);
+    look_at_devices(TUTTI_LINE_END, now);
     for (struct starpu_task *last = starpu_task_list_back(&line->tasks); last && left--;
          last = last->prev) {
         const struct tutti_batch *batch = batch_of(last);
@@ -202,7 +202,7 @@ static void take_from_others(unsigned thief) {
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, list->device[owner], false);
         tutti_policy_book(policy.device, list->count, &task, &plan, now);
-        append(last, &plan, now);
+        put(last, &plan, now);
         return;
     }
 }
@@ -300,7 +300,7 @@ tutti_policy_place_content(unsigned able, const struct tutti_real_device *before
         return NULL;
     double now = now_in_us();
     pthread_mutex_lock(&policy.lock);
-    look_at_devices(now);
+    look_at_devices(TUTTI_LINE_END, now);
     unsigned best = tutti_policy_place(policy.device, list->count, able,
                                        before ? before->index : list->count, bytes, now);
     pthread_mutex_unlock(&policy.lock);

@@ -2,6 +2,7 @@
 #ifndef TUTTI_POLICY_LINE_H
 #define TUTTI_POLICY_LINE_H
 
+#include <limits.h>
 #include <starpu.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,11 +22,17 @@ struct tutti_line {
     bool head_known;               /* its time was measured */
 };
 
-/* When the device will have done all. */
-double tutti_line_ready(const struct tutti_line *line, double now);
+/*
+ * When the device will have done all that comes before a task of that order (batch.h): a line is in
+ * the program's order. So one chain ends after the other, and what comes after it, as to read its
+ * result, overlaps the next; in the order in which tasks become ready, all chains would end at
+ * once.
+ */
+double tutti_line_ready(const struct tutti_line *line, unsigned long order, double now);
+#define TUTTI_LINE_END ULONG_MAX /* the order of what comes after all */
 
-/* Puts the task at the end; it is expected to begin and end then. */
-void tutti_line_append(struct tutti_line *line, struct starpu_task *task, double start, double end);
+/* Puts the task into the line; it is expected to begin and end then. */
+void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double start, double end);
 /* The worker takes the first task; NULL: there is none. */
 struct starpu_task *tutti_line_take(struct tutti_line *line);
 /* Takes away one of the last tasks, for another device. */
