@@ -286,6 +286,7 @@ int main(int argc, char **argv) {
         an_unmap_that_fails,
     };
 
+    setenv("TUTTI_DEVICES", "cpu", 1); /* their memory can be refused */
     setenv("TUTTI_TRANSFER", "staged", 1);
     setenv("TUTTI_BATCH", "always", 1);
     return test_main(argc, argv, tests, COUNT(tests));
