@@ -36,8 +36,8 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
     /* The queue is in order: the end of the last command is the end of all. */
     bool wants_event = task->measured || (!task->next && ending == TUTTI_ENDS_LATER);
     /* What ends in the call needs no queue in common with others; profiling costs time. */
-    cl_command_queue queue =
-        device->place.synchronous && !task->measured ? device->place.kernels : batch->queue;
+    bool in_call = device->place.synchronous && device->shares_host; /* Oclgrind's don't */
+    cl_command_queue queue = in_call && !task->measured ? device->place.kernels : batch->queue;
     task->real = NULL;
     if (task->command.event->failed) {
         task->result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;
