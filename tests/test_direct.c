@@ -198,7 +198,21 @@ static void use_otherwise(struct state *state, int way) {
         state->expected[0] = pattern;
         ck_ok(clReleaseMemObject(part));
         break;
-    case 4:
+    case 4: { /* every other column of two rows */
+        size_t there[3] = {4, 1, 0}, here[3] = {8, 0, 0}, box[3] = {4, 2, 1};
+        for (int i = 0; i < N; i++)
+            values[i] = 1000 + i;
+        ck_ok(clEnqueueWriteBufferRect(in, state->data, CL_TRUE, there, here, box, 8, 0, 16, 0,
+                                       values, 0, NULL, NULL));
+        state->expected[3] = 1002;
+        state->expected[5] = 1006;
+        ck_ok(clEnqueueReadBufferRect(in, state->data, CL_TRUE, there, here, box, 8, 0, 16, 0,
+                                      values + 20, 0, NULL, NULL));
+        ck_assert_int_eq(values[22], 1002);
+        ck_assert_int_eq(values[26], 1006);
+        break;
+    }
+    case 5:
         for (int i = 0; i < N; i++)
             values[i] = state->expected[i] = -i;
         ck_ok(clEnqueueWriteBuffer(in, state->data, CL_FALSE, 0, BYTES, values, 0, NULL, NULL));
@@ -212,7 +226,7 @@ static void use_otherwise(struct state *state, int way) {
 }
 
 START_TEST(others_come_in_between) {
-    enum { WAYS = 6 };
+    enum { WAYS = 7 };
     struct state state;
     program = make_program(source);
     begin_state(&state, queue);

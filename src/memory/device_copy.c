@@ -52,41 +52,53 @@ static struct tutti_place at_last(const struct tutti_place *place,
     return last;
 }
 
-/* One command of the driver's; blocking without `event`. */
-static cl_int enqueue_read(const struct tutti_view *view, const struct tutti_copy *copy,
+static cl_int enqueue_read(const struct tutti_copy *copy, cl_command_queue queue,
                            const struct tutti_place *from, void *target,
                            const struct tutti_place *to, const struct tutti_region *region,
-                           cl_event *event) {
-    const struct tutti_real_device *device = copy->device;
-    if (tutti_shape_is_boxed(&view->shape))
-        return tutti_image_read(device, &view->shape, copy->mem, from, target, to, region, event);
+                           cl_bool blocking, cl_event *event) {
+    const cl_icd_dispatch *driver = copy->device->dispatch;
     if (tutti_region_is_linear(region))
-        return device->dispatch->clEnqueueReadBuffer(
-            device->place.downloads, copy->mem, event ? CL_FALSE : CL_TRUE, tutti_place_first(from),
-            region->size[0], (char *)target + tutti_place_first(to), 0, NULL, event);
+        return driver->clEnqueueReadBuffer(queue, copy->mem, blocking, tutti_place_first(from),
+                                           region->size[0], (char *)target + tutti_place_first(to),
+                                           0, NULL, event);
     struct tutti_place there = without_slices(from, region);
-    return device->dispatch->clEnqueueReadBufferRect(
-        device->place.downloads, copy->mem, event ? CL_FALSE : CL_TRUE, there.origin, to->origin,
-        region->size, there.row_pitch, there.slice_pitch, to->row_pitch, to->slice_pitch, target, 0,
-        NULL, event);
+    return driver->clEnqueueReadBufferRect(queue, copy->mem, blocking, there.origin, to->origin,
+                                           region->size, there.row_pitch, there.slice_pitch,
+                                           to->row_pitch, to->slice_pitch, target, 0, NULL, event);
 }
 
-static cl_int enqueue_write(const struct tutti_view *view, const struct tutti_copy *copy,
+static cl_int enqueue_write(const struct tutti_copy *copy, cl_command_queue queue,
                             const struct tutti_place *to, const void *source,
                             const struct tutti_place *from, const struct tutti_region *region,
-                            cl_event *event) {
-    const struct tutti_real_device *device = copy->device;
-    if (tutti_shape_is_boxed(&view->shape))
-        return tutti_image_write(device, &view->shape, copy->mem, to, source, from, region, event);
+                            cl_bool blocking, cl_event *event) {
+    const cl_icd_dispatch *driver = copy->device->dispatch;
     if (tutti_region_is_linear(region))
-        return device->dispatch->clEnqueueWriteBuffer(
-            device->place.uploads, copy->mem, event ? CL_FALSE : CL_TRUE, tutti_place_first(to),
-            region->size[0], (const char *)source + tutti_place_first(from), 0, NULL, event);
+        return driver->clEnqueueWriteBuffer(
+            queue, copy->mem, blocking, tutti_place_first(to), region->size[0],
+            (const char *)source + tutti_place_first(from), 0, NULL, event);
     struct tutti_place there = without_slices(to, region);
-    return device->dispatch->clEnqueueWriteBufferRect(
-        device->place.uploads, copy->mem, event ? CL_FALSE : CL_TRUE, there.origin, from->origin,
-        region->size, there.row_pitch, there.slice_pitch, from->row_pitch, from->slice_pitch,
-        source, 0, NULL, event);
+    return driver->clEnqueueWriteBufferRect(
+        queue, copy->mem, blocking, there.origin, from->origin, region->size, there.row_pitch,
+        there.slice_pitch, from->row_pitch, from->slice_pitch, source, 0, NULL, event);
+}
+
+cl_int tutti_copy_enqueue(const struct tutti_copy *copy, cl_command_queue queue, bool to_device,
+                          const struct tutti_place *there, void *memory,
+                          const struct tutti_place *here, const struct tutti_region *region,
+                          bool blocking, cl_event *event) {
+    cl_bool block = blocking ? CL_TRUE : CL_FALSE;
+    return to_device ? enqueue_write(copy, queue, there, memory, here, region, block, event)
+                     : enqueue_read(copy, queue, there, memory, here, region, block, event);
+}
+
+static cl_int enqueue_image(const struct tutti_view *view, const struct tutti_copy *copy,
+                            bool to_device, const struct tutti_place *there, void *memory,
+                            const struct tutti_place *here, const struct tutti_region *region,
+                            cl_event *event) {
+    return to_device ? tutti_image_write(copy->device, &view->shape, copy->mem, there, memory, here,
+                                         region, event)
+                     : tutti_image_read(copy->device, &view->shape, copy->mem, there, memory, here,
+                                        region, event);
 }
 
 /* Starts to move a part by one command of the driver's; without `event`, moves it. */
@@ -95,11 +107,14 @@ static cl_int start_move(const struct tutti_view *view, const struct tutti_copy 
                          const struct tutti_place *here, const struct tutti_region *region,
                          cl_event *event) {
     const struct tutti_real_device *device = copy->device;
+    cl_command_queue queue = to_device ? device->place.uploads : device->place.downloads;
     tutti_driver_lock(device);
-    cl_int error = to_device ? enqueue_write(view, copy, there, memory, here, region, event)
-                             : enqueue_read(view, copy, there, memory, here, region, event);
+    cl_int error = tutti_shape_is_boxed(&view->shape)
+                       ? enqueue_image(view, copy, to_device, there, memory, here, region, event)
+                       : tutti_copy_enqueue(copy, queue, to_device, there, memory, here, region,
+                                            !event, event);
     if (error == CL_SUCCESS && event)
-        device->dispatch->clFlush(to_device ? device->place.uploads : device->place.downloads);
+        device->dispatch->clFlush(queue);
     tutti_driver_unlock(device);
     return error;
 }

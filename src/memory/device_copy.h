@@ -26,6 +26,15 @@ cl_int tutti_copy_start(const struct tutti_view *view, const struct tutti_copy *
                         cl_event *event);
 void tutti_copy_end(const struct tutti_copy *copy, cl_event *event, cl_int *error);
 
+/*
+ * The same for a buffer, as one command of the caller's queue, with the driver's lock held and
+ * nothing counted. Not for more slices than one. `event` may be NULL.
+ */
+cl_int tutti_copy_enqueue(const struct tutti_copy *copy, cl_command_queue queue, bool to_device,
+                          const struct tutti_place *there, void *memory,
+                          const struct tutti_place *here, const struct tutti_region *region,
+                          bool blocking, cl_event *event);
+
 cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size,
                        const void *pattern, size_t pattern_size);
 /* `pixel` is the color in the image's format (memory/color.h). */

@@ -6,6 +6,7 @@
  */
 #include "sched/transfer.h"
 
+#include "memory/device_copy.h"
 #include "memory/pinned.h"
 #include "memory/version.h"
 #include "sched/batch.h"
@@ -30,8 +31,10 @@ static char *host_memory(const struct tutti_transfer *transfer) {
     return transfer->mapping ? transfer->map.pointer : transfer->target;
 }
 
-static char *host_bytes(const struct tutti_transfer *transfer) {
-    return host_memory(transfer) + tutti_transfer_first(transfer, 1);
+static bool is_pinned(const struct tutti_transfer *transfer) {
+    size_t first = tutti_transfer_first(transfer, 1);
+    return tutti_pinned_covers(host_memory(transfer) + first,
+                               tutti_transfer_end(transfer, 1) - first);
 }
 
 /* Which way bytes go, if any do. */
@@ -45,31 +48,25 @@ static enum { NOWHERE, UP, DOWN } direction(const struct tutti_transfer *transfe
  * What the program waits for is a blocking command: NVIDIA's driver takes half the time for it, but
  * for small writes.
  */
-static bool blocks(const struct tutti_transfer *transfer, size_t size) {
+static bool blocks(const struct tutti_transfer *transfer) {
     const struct tutti_device_task *task = &transfer->task;
+    size_t size = tutti_region_bytes(&transfer->region);
     return task->command.event->caller_runs && !task->next && !task->measured &&
            size <= MOST_BLOCKING && (direction(transfer) == DOWN || size > LEAST_BLOCKING_WRITE);
 }
 
-static cl_int move(struct tutti_transfer *transfer, const struct tutti_real_device *device,
+static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *device,
                    cl_command_queue queue, cl_mem mem, cl_event *event) {
-    const cl_icd_dispatch *driver = device->dispatch;
-    size_t there = tutti_transfer_first(transfer, 0), size = transfer->region.size[0];
-    cl_int error;
+    struct tutti_copy copy = {.device = device, .mem = mem};
+    bool blocking = blocks(transfer);
     if (direction(transfer) == NOWHERE) /* only its order counts */
-        return event ? driver->clEnqueueMarkerWithWaitList(queue, 0, NULL, event) : CL_SUCCESS;
-    bool blocking = blocks(transfer, size);
-    if (blocking) {
+        return event ? device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, event)
+                     : CL_SUCCESS;
+    if (blocking)
         transfer->task.result = CL_COMPLETE;
-        event = NULL;
-    }
-    if (direction(transfer) == UP)
-        error = driver->clEnqueueWriteBuffer(queue, mem, blocking ? CL_TRUE : CL_FALSE, there, size,
-                                             host_bytes(transfer), 0, NULL, event);
-    else
-        error = driver->clEnqueueReadBuffer(queue, mem, blocking ? CL_TRUE : CL_FALSE, there, size,
-                                            host_bytes(transfer), 0, NULL, event);
-    return error;
+    return tutti_copy_enqueue(&copy, queue, direction(transfer) == UP, &transfer->place[0],
+                              host_memory(transfer), &transfer->place[1], &transfer->region,
+                              blocking, blocking ? NULL : event);
 }
 
 /* After what is on the device's queue already. What is mapped may be the same memory. */
@@ -140,12 +137,12 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
         return TIME;
     if (at_home)
         return size <= LARGEST_AT_HOME ? TIME + (double)size / RATE : 0;
-    if (!tutti_region_is_linear(&transfer->region))
+    if (!tutti_region_is_linear(&transfer->region) && transfer->region.size[2] > 1)
         return 0;
     if (size <= LARGEST)
         return TIME + (double)size / RATE;
     size_t most = transfer->mapping ? LARGEST_MAPPED : LARGEST_PINNED;
-    return size <= most && tutti_pinned_covers(host_bytes(transfer), size) ? TIME : 0;
+    return size <= most && is_pinned(transfer) ? TIME : 0;
 }
 
 /*
