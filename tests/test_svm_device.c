@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 enum { N = 512, ALLOCATIONS = 4, MOST = 32 };
-#define BYTES (N * sizeof(cl_int))
+#define BYTES (N * sizeof(cl_uint))
 #define GARBAGE 0xA5
 
 static cl_icd_dispatch *driver, real; /* the driver's table, and what was in it */
@@ -199,15 +199,15 @@ static unsigned count(unsigned *counter) {
     return value;
 }
 
-static cl_int *allocate(void) {
-    cl_int *memory = clSVMAlloc(context, CL_MEM_READ_WRITE, BYTES, 0);
+static cl_uint *allocate(void) {
+    cl_uint *memory = clSVMAlloc(context, CL_MEM_READ_WRITE, BYTES, 0);
     ck_assert_ptr_nonnull(memory);
     return memory;
 }
 
 static const char source[] =
-    "kernel void add(global int *a, int value) { a[get_global_id(0)] += value; }"
-    "kernel void sum(global int *a, global const int *b) {"
+    "kernel void add(global uint *a, uint value) { a[get_global_id(0)] += value; }"
+    "kernel void sum(global uint *a, global const uint *b) {"
     "  a[get_global_id(0)] += b[get_global_id(0)]; }"
     "struct node { global struct node *next; int value; };"
     "kernel void walk(global struct node *first, int step) {"
@@ -215,7 +215,7 @@ static const char source[] =
 
 /* What a program may do with some allocations, in any order, against the same done serially. */
 static struct {
-    cl_int *memory[ALLOCATIONS], expected[ALLOCATIONS][N];
+    cl_uint *memory[ALLOCATIONS], expected[ALLOCATIONS][N];
     cl_mem over[ALLOCATIONS]; /* a buffer over the upper half */
     cl_kernel add, sum;
 } play;
@@ -229,7 +229,7 @@ static void map_and_look(int i, cl_map_flags flags) {
 
 static void step(uint32_t *seed) {
     int i = (int)(next_random(seed) % ALLOCATIONS), j = (i + 1) % ALLOCATIONS;
-    cl_int value = (cl_int)(next_random(seed) % 100), half[N / 2];
+    cl_uint value = next_random(seed) % 100, half[N / 2];
     switch (next_random(seed) % 10) {
     case 0:
         map_and_look(i, CL_MAP_READ);
@@ -275,7 +275,7 @@ static void step(uint32_t *seed) {
 
 START_TEST(two_contents) {
     uint32_t seed = 12345;
-    cl_int zero = 0;
+    cl_uint zero = 0;
     ck_assert_uint_eq(
         get_info(cl_device_svm_capabilities, clGetDeviceInfo, device, CL_DEVICE_SVM_CAPABILITIES),
         CL_DEVICE_SVM_COARSE_GRAIN_BUFFER);
