@@ -403,9 +403,11 @@ cl_int tutti_event_wait(cl_event event) {
 }
 
 void tutti_event_give_job(cl_event event, struct tutti_job *job) {
+    tutti_object_retain(event); /* a waiter may take the job, and be through with it */
     atomic_store(&event->job, job);
     if (atomic_load(&event->waiters) > 0)
         wake(event);
+    tutti_object_release(event);
 }
 
 cl_int tutti_event_add_callback(cl_event event, cl_int type,
