@@ -58,8 +58,10 @@ static void dispatch(struct tutti_ready *ready) {
 }
 
 static bool overlap(const struct tutti_command *a, const struct tutti_command *b) {
-    return (a->host_written || b->host_written) && a->host < b->host + b->host_size &&
-           b->host < a->host + a->host_size;
+    /* Numbers: a native kernel's memory is all that there is. */
+    uintptr_t first = (uintptr_t)a->host, second = (uintptr_t)b->host;
+    return (a->host_written || b->host_written) && first < second + b->host_size &&
+           second < first + a->host_size;
 }
 
 /*
