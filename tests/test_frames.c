@@ -72,8 +72,9 @@ static bool stream(cl_kernel twice) {
     ck_assert_int_eq(wrong, 0);
     struct traffic seen = traffic_of(in);
     ck_assert_uint_ge(seen.transfers_to_device, FRAMES);
-    ck_assert_uint_eq(traffic_of(out).transfers_to_device, 0);
-    bool stayed = seen.transfers_from_device <= FRAMES / 4;
+    /* A read may be taken over like any command, and what it reads then moves with it. */
+    bool stayed =
+        seen.transfers_from_device <= FRAMES / 4 && traffic_of(out).transfers_to_device == 0;
     ck_ok(clReleaseMemObject(in));
     ck_ok(clReleaseMemObject(between));
     ck_ok(clReleaseMemObject(out));
