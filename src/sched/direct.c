@@ -204,6 +204,17 @@ static void granted(void *argument) {
     enter(batch);
 }
 
+/* Does the device execute a batch, or may it do so? */
+static bool is_at_work(const struct tutti_real_device *device) {
+    bool at_work = false;
+    pthread_mutex_lock(&direct.lock);
+    for (const struct tutti_batch *batch = direct.first; batch && !at_work;
+         batch = batch->next_direct)
+        at_work = batch->device == device && !batch->over;
+    pthread_mutex_unlock(&direct.lock);
+    return at_work;
+}
+
 /*
  * A device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
  * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
@@ -213,7 +224,7 @@ static bool has_time(const struct tutti_real_device *device, unsigned length) {
     unsigned under_way = atomic_load(&commands[device->index]);
     if (tutti_room_working(device))
         return false;
-    if (device->shares_host && !device->place.synchronous && under_way)
+    if (device->shares_host && !device->place.synchronous && under_way && is_at_work(device))
         return false;
     unsigned most = device->shares_host ? MOST_AT_HOME : under_way ? MOST_AHEAD : MOST;
     return under_way + length <= most;
