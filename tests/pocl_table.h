@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 /* Before any call of OpenCL's; writable. NULL where PoCL is not there. */
-static cl_icd_dispatch *pocl_table(void) {
+static cl_icd_dispatch *pocl_table(cl_platform_id *pocl) {
     char path[1024], name[256] = "";
     const char *vendors = getenv("OCL_ICD_VENDORS");
     snprintf(path, sizeof(path), "%s/pocl.icd", vendors ? vendors : ".");
@@ -21,15 +21,14 @@ static cl_icd_dispatch *pocl_table(void) {
     int read = fscanf(file, "%255s", name);
     fclose(file);
     void *library = read == 1 ? dlopen(name, RTLD_NOW) : NULL;
-    cl_icd_dispatch **platforms[1] = {NULL}; /* an object begins with its table */
     void *(*address)(const char *) =
         library ? (void *(*)(const char *))dlsym(library, "clGetExtensionFunctionAddress") : NULL;
-    cl_int (*get)(cl_uint, cl_icd_dispatch ***, cl_uint *) = NULL;
+    clIcdGetPlatformIDsKHR_fn get = NULL;
     if (address)
-        get = (cl_int(*)(cl_uint, cl_icd_dispatch ***, cl_uint *))address("clIcdGetPlatformIDsKHR");
-    if (!get || get(1, platforms, NULL) != CL_SUCCESS)
+        get = (clIcdGetPlatformIDsKHR_fn)address("clIcdGetPlatformIDsKHR");
+    if (!get || get(1, pocl, NULL) != CL_SUCCESS)
         return NULL;
-    cl_icd_dispatch *table = *platforms[0];
+    cl_icd_dispatch *table = *(cl_icd_dispatch **)*pocl; /* an object begins with it */
     size_t page = (size_t)sysconf(_SC_PAGESIZE);
     uintptr_t begin = (uintptr_t)table / page * page, end = (uintptr_t)(table + 1);
     return mprotect((void *)begin, end - begin, PROT_READ | PROT_WRITE) == 0 ? table : NULL;

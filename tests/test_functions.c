@@ -18,7 +18,8 @@ static cl_kernel CL_API_CALL create_kernel(cl_program program, const char *name,
 }
 
 static bool change_driver(void) {
-    cl_icd_dispatch *table = pocl_table();
+    cl_platform_id pocl;
+    cl_icd_dispatch *table = pocl_table(&pocl);
     if (!table)
         return false;
     real = *table;
