@@ -64,4 +64,5 @@ EXTRA_DIST += \
 	bench/results/README.md \
 	bench/sobel/sobel.cl \
 	bench/stencil/stencil.cl \
-	bench/transfers/sweep
+	bench/transfers/sweep \
+	bench/transfers/table
