@@ -103,7 +103,7 @@ static void put(struct starpu_task *task, const struct tutti_plan *plan, double 
     tutti_device_task_decide(batch, 1u << plan->device);
     starpu_task_set_implementation(task, tutti_device_task_implementation(batch, device));
     tutti_log(DEBUG, "%s: a task is expected to begin in %.0f us and to take %.0f%s%s",
-              device->name, plan->start - now, task->predicted,
+              device->name, plan->start - now, plan->end - plan->start,
               plan->moves ? ", data is brought" : "", plan->probes ? ", to be measured there" : "");
     tutti_line_put(&policy.line[plan->device], task, plan->start, plan->end);
     atomic_fetch_add_explicit(&policy.tasks, 1, memory_order_release);
