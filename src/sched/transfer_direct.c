@@ -126,7 +126,7 @@ void tutti_transfer_offer(struct tutti_transfer *transfer) {
 /* Then the program's thread may move what is too much, or too scattered, for others. */
 static bool is_at_home(const struct tutti_view *view) { return view->seat && view->seat->at_home; }
 
-/* µs that it will take, or 0: too long for its neighbours. */
+/* What batches take for its µs, or 0: too long for its neighbours. */
 static double time_of(const struct tutti_transfer *transfer, const struct tutti_view *view) {
     size_t size = tutti_region_bytes(&transfer->region);
     bool at_home = is_at_home(view);
