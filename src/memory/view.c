@@ -5,6 +5,7 @@
 #include "memory/pinned.h"
 #include "memory/relay.h"
 #include "memory/stay.h"
+#include "memory/transfer_path.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -12,9 +13,14 @@
 
 /* Drivers have copied smaller transfers before memory could be locked for them. */
 #define LEAST_PINNED ((size_t)64 << 10)
-/* The program's pages are locked for this view alone, which must pay. */
+/*
+ * The program's pages are locked for this view alone. To lock and unlock them costs NVIDIA's driver
+ * what it costs to move them, and half a millisecond, in which it moves so much of other memory: it
+ * pays when there is more to come.
+ */
 #define LEAST_LOCKED ((size_t)64 << 10)
-#define WORTH_LOCKING 3 /* times its size */
+#define TO_LOCK ((size_t)4 << 20)
+#define WORTH_LOCKING 3 /* times its size, and TO_LOCK */
 #define TRIED SIZE_MAX
 
 struct tutti_region tutti_view_whole(const struct tutti_view *view) {
@@ -127,17 +133,19 @@ static size_t home_bytes(const struct tutti_view *view) {
     return tutti_place_end(&at_home, &whole);
 }
 
-void tutti_view_lock_home(struct tutti_view *view, size_t bytes, bool unmaps) {
-    if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED)
+void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
+                          size_t bytes, bool unmaps) {
+    if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED ||
+        !tutti_transfer_path_pins(device))
         return;
     pthread_mutex_lock(&view->lock);
     const struct tutti_mapped *others = unmaps && view->mapped ? view->mapped->next : view->mapped;
     /*
-     * It costs about as much as to transfer all of it: it pays when there is more to come. Once;
-     * and not while the program writes there, as a driver may take the bytes at that moment for the
-     * ones to keep.
+     * Once; and not while the program writes there, as a driver may take the bytes at that moment
+     * for the ones to keep.
      */
-    if (view->moved != TRIED && (view->moved += bytes) / view->size >= WORTH_LOCKING && !others) {
+    size_t worth = WORTH_LOCKING * view->size + TO_LOCK;
+    if (view->moved != TRIED && (view->moved += bytes) >= worth && !others) {
         view->moved = TRIED;
         view->pinned = tutti_pinned_lock(view->home, home_bytes(view));
     }

@@ -168,7 +168,8 @@ void tutti_view_destroy(struct tutti_view *view);
  * bytes move between it and a device, maybe for an unmap, whose box is still noted.
  */
 void *tutti_view_home(struct tutti_view *view);
-void tutti_view_lock_home(struct tutti_view *view, size_t bytes, bool unmaps);
+void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
+                          size_t bytes, bool unmaps);
 
 /*
  * Which copies are valid; the view must be acquired, so that the answer stays true. A device's copy
