@@ -59,9 +59,6 @@ static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *de
                    cl_command_queue queue, cl_mem mem, cl_event *event) {
     struct tutti_copy copy = {.device = device, .mem = mem};
     bool blocking = blocks(transfer);
-    if (direction(transfer) == NOWHERE) /* only its order counts */
-        return event ? device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, event)
-                     : CL_SUCCESS;
     if (blocking)
         transfer->task.result = CL_COMPLETE;
     return tutti_copy_enqueue(&copy, queue, direction(transfer) == UP, &transfer->place[0],
@@ -69,20 +66,27 @@ static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *de
                               blocking, blocking ? NULL : event);
 }
 
-/* After what is on the device's queue already. What is mapped may be the same memory. */
+/* Does only its order count? What is mapped may be the device's memory. `bytes` may be NULL. */
+static bool moves_nothing(const struct tutti_transfer *transfer, const char *bytes) {
+    return direction(transfer) == NOWHERE ||
+           (bytes && bytes + tutti_place_first(&transfer->place[0]) ==
+                         host_memory(transfer) + tutti_place_first(&transfer->place[1]));
+}
+
+/* After what is on the device's queue already. */
 static cl_int move_by_host(const struct tutti_transfer *transfer,
                            const struct tutti_real_device *device, cl_command_queue queue,
                            char *bytes) {
     cl_event event = transfer->command.event;
     const struct tutti_place *there = &transfer->place[0], *here = &transfer->place[1];
     char *memory = host_memory(transfer);
-    bool same = bytes + tutti_place_first(there) == memory + tutti_place_first(here);
+    bool moves = !moves_nothing(transfer, bytes);
     cl_int error = device->dispatch->clFinish(queue);
     if (event->profiled)
         event->started = tutti_runtime_now();
-    if (direction(transfer) == UP && !same)
+    if (moves && direction(transfer) == UP)
         tutti_region_copy(bytes, there, memory, here, &transfer->region);
-    else if (direction(transfer) == DOWN && !same)
+    else if (moves)
         tutti_region_copy(memory, here, bytes, there, &transfer->region);
     if (event->profiled)
         event->ended = tutti_runtime_now();
@@ -98,7 +102,12 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
                            direction(transfer) == UP ? TUTTI_UPLOAD : TUTTI_DOWNLOAD,
                            tutti_region_bytes(&transfer->region));
     cl_int error;
-    if (storage[0]->bytes) {
+    /* Host memory has no times but those of the host, for who asks. */
+    bool timed = storage[0]->bytes && task->command.event->profiled;
+    if (moves_nothing(transfer, storage[0]->bytes) && !timed) {
+        error = event ? device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, event)
+                      : CL_SUCCESS;
+    } else if (storage[0]->bytes) {
         task->result = CL_COMPLETE;
         error = move_by_host(transfer, device, queue, storage[0]->bytes);
     } else {
