@@ -5,7 +5,6 @@
 #include "memory/pinned.h"
 #include "memory/relay.h"
 #include "memory/stay.h"
-#include "memory/transfer_path.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -135,8 +134,7 @@ static size_t home_bytes(const struct tutti_view *view) {
 
 void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
                           size_t bytes, bool unmaps) {
-    if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED ||
-        !tutti_transfer_path_pins(device))
+    if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED || device->at_home)
         return;
     pthread_mutex_lock(&view->lock);
     const struct tutti_mapped *others = unmaps && view->mapped ? view->mapped->next : view->mapped;
