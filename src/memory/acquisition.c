@@ -40,7 +40,8 @@ void tutti_acquisition_add_on(struct tutti_acquisition *acquisition, struct tutt
         (struct tutti_acquired){view, TUTTI_OVERWRITES, (int)device->place.node};
 }
 
-static void grant(struct tutti_acquisition *acquisition, bool in_starpu) {
+static void one_granted(void *argument) {
+    struct tutti_acquisition *acquisition = argument;
     if (atomic_fetch_sub(&acquisition->remaining, 1) != 1)
         return;
     for (unsigned i = 0; i < acquisition->count; i++) {
@@ -49,10 +50,8 @@ static void grant(struct tutti_acquisition *acquisition, bool in_starpu) {
         if (item->use == TUTTI_OVERWRITES)
             tutti_relay_cancel(item->view);
     }
-    acquisition->granted(acquisition, in_starpu);
+    acquisition->granted(acquisition);
 }
-
-static void one_granted(void *acquisition) { grant(acquisition, true); }
 
 void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
     /* The last grant may free the acquisition: the loop keeps what it needs and one count. */
@@ -64,7 +63,7 @@ void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
         starpu_data_acquire_on_node_cb(item->view->handle, item->node, uses[item->use].mode,
                                        one_granted, acquisition);
     }
-    grant(acquisition, false);
+    one_granted(acquisition);
 }
 
 void tutti_acquisition_release(struct tutti_acquisition *acquisition) {

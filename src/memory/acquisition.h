@@ -25,7 +25,7 @@ struct tutti_acquisition {
         int node;     /* StarPU's */
     } item[2], *more; /* `more` when count > 2 */
     atomic_uint remaining;
-    void (*granted)(struct tutti_acquisition *acquisition, bool in_starpu);
+    void (*granted)(struct tutti_acquisition *acquisition);
 };
 
 /*
@@ -41,10 +41,7 @@ void tutti_acquisition_add(struct tutti_acquisition *acquisition, struct tutti_v
 void tutti_acquisition_add_on(struct tutti_acquisition *acquisition, struct tutti_view *view,
                               const struct tutti_real_device *device);
 
-/*
- * Calls `granted` once all views are held: from this call, when all are at once, else out of StarPU
- * (`in_starpu`), in one of its threads or in one that releases something.
- */
+/* Calls `granted` once all views are held; maybe at once, maybe from one of StarPU's threads. */
 void tutti_acquisition_take(struct tutti_acquisition *acquisition);
 /* After it the views may be gone. */
 void tutti_acquisition_release(struct tutti_acquisition *acquisition);

@@ -47,8 +47,7 @@ static void run_update(struct tutti_job *job) {
     tutti_runtime_idle(1);
 }
 
-static void update_granted(struct tutti_acquisition *acquisition, bool in_starpu) {
-    (void)in_starpu;
+static void update_granted(struct tutti_acquisition *acquisition) {
     struct update *update = (struct update *)acquisition;
     tutti_pool_run(&update->job);
 }

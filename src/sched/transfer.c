@@ -60,19 +60,10 @@ static void run(struct tutti_job *job) {
     tutti_command_done(&transfer->command, error == CL_SUCCESS ? CL_COMPLETE : error);
 }
 
-/*
- * What moves nothing is done at once: another thread takes longer to wake. Not in StarPU's callback
- * in a thread that is not StarPU's: what is released there for the last time would wait for StarPU,
- * in StarPU (memory/mem.c).
- */
-static void granted(struct tutti_acquisition *acquisition, bool in_starpu) {
+static void granted(struct tutti_acquisition *acquisition) {
     struct tutti_transfer *transfer =
         (void *)((char *)acquisition - offsetof(struct tutti_transfer, acquisition));
-    if (transfer->mapping && (!in_starpu || starpu_worker_get_id() >= 0) &&
-        tutti_transfer_moves_nothing(transfer))
-        run(&transfer->command.job);
-    else
-        tutti_command_run_on_host(&transfer->command);
+    tutti_command_run_on_host(&transfer->command);
 }
 
 static void start(struct tutti_command *command) {

@@ -87,10 +87,6 @@ struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
 void tutti_transfer_offer(struct tutti_transfer *transfer);
 bool tutti_transfer_go_direct(struct tutti_transfer *transfer);
 
-/* Is it a map or unmap, of what it acquired by now, without bytes to move or anything to wait for?
- */
-bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer);
-
 /* Of a map that brought its bytes: notes which of them the program may write. */
 cl_int tutti_transfer_begin_map(const struct tutti_transfer *transfer);
 /* Of an unmap: are there such bytes? It forgets them, once. */
