@@ -4,6 +4,7 @@
 #include "memory/coherence.h"
 #include "memory/staging.h"
 #include "memory/version.h"
+#include "sched/event.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -54,12 +55,16 @@ static void destroy_now(struct tutti_job *job) {
 
 /*
  * At once if that is possible: the program may free what it gave with CL_MEM_USE_HOST_PTR after the
- * last release. StarPU must be waited for, which its own threads can't.
+ * last release. StarPU must be waited for, which its own threads can't; nor one that dispatches, as
+ * what StarPU is asked for may come after what only that thread dispatches; nor one of the
+ * program's that waits for another command, as it may come after a user event that this thread
+ * completes.
  */
 static void destroy(void *object) {
     cl_mem mem = object;
     mem->destroy_job.run = destroy_now;
-    if (starpu_worker_get_id() >= 0)
+    if (starpu_worker_get_id() >= 0 || tutti_graph_is_dispatched_here() ||
+        tutti_event_runs_job_here())
         tutti_pool_run(&mem->destroy_job);
     else
         destroy_now(&mem->destroy_job);
