@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
+#include <unistd.h>
+
 enum { N = 1024 };
 
 static cl_int in[N], out[N];
@@ -24,6 +26,13 @@ static cl_uint map_count(cl_mem buffer) {
     return get_info(cl_uint, clGetMemObjectInfo, buffer, CL_MEM_MAP_COUNT);
 }
 
+/* PoCL 3.1 counts a map down a moment after the end of the unmap that it reports. */
+static void ck_unmapped(cl_mem buffer) {
+    for (int i = 0; i < 1000 && test_platform_is(POCL) && map_count(buffer); i++)
+        usleep(10000);
+    ck_assert_uint_eq(map_count(buffer), 0);
+}
+
 START_TEST(for_reading) {
     const cl_mem_flags kinds[] = {0, CL_MEM_ALLOC_HOST_PTR};
 
@@ -35,7 +44,7 @@ START_TEST(for_reading) {
         ck_assert_uint_eq(map_count(buffer), 1);
         unmap(buffer, (void *)(uintptr_t)mapped);
         ck_ok(clFinish(queue));
-        ck_assert_uint_eq(map_count(buffer), 0);
+        ck_unmapped(buffer);
         mapped = map(buffer, CL_MAP_READ, 100 * sizeof(cl_int), 50 * sizeof(cl_int));
         ck_assert_mem_eq(mapped, in + 100, 50 * sizeof(cl_int));
         unmap(buffer, (void *)(uintptr_t)mapped);
@@ -130,7 +139,7 @@ START_TEST(several_at_a_time) {
     unmap(buffer, (void *)(uintptr_t)reads[3]);
     unmap(buffer, (void *)(uintptr_t)reads[1]);
     ck_ok(clFinish(queue));
-    ck_assert_uint_eq(map_count(buffer), 0);
+    ck_unmapped(buffer);
     read_ints(buffer, out, N);
     ck_assert_mem_eq(out, in, 2048);
     for (int i = 0; i < 512; i++)
@@ -149,7 +158,7 @@ START_TEST(the_same_region_read_twice) {
     ck_assert_mem_eq(second, in, sizeof(in));
     unmap(buffer, (void *)(uintptr_t)second);
     ck_ok(clFinish(queue));
-    ck_assert_uint_eq(map_count(buffer), 0);
+    ck_unmapped(buffer);
     ck_ok(clReleaseMemObject(buffer));
 }
 END_TEST
@@ -288,7 +297,7 @@ START_TEST(wrong) {
                 4, 0, NULL);
     }
 #undef REFUSED
-    ck_assert_uint_eq(map_count(buffer), 0);
+    ck_unmapped(buffer);
     ck_ok(clReleaseEvent(foreign_event));
     ck_ok(clReleaseMemObject(foreign));
     ck_ok(clReleaseMemObject(buffer));
@@ -382,7 +391,7 @@ START_TEST(many_times) {
     read_ints(buffer, out, N);
     for (int i = 0; i < 16; i++)
         ck_assert_int_eq(out[i * 64], in[i * 64] + 125);
-    ck_assert_uint_eq(map_count(buffer), 0);
+    ck_unmapped(buffer);
     ck_ok(clReleaseMemObject(buffer));
 }
 END_TEST
