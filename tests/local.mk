@@ -95,7 +95,7 @@ tests_test_subbuffer_SOURCES = tests/test_subbuffer.c
 tests_test_subbuffer_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_subbuffer_LDADD = $(TEST_LIBS)
 
-tests_test_svm_SOURCES = tests/test_svm.c
+tests_test_svm_SOURCES = tests/test_svm.c tests/svm_nodes.h
 tests_test_svm_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_svm_LDADD = $(TEST_LIBS)
 
@@ -103,7 +103,7 @@ tests_test_functions_SOURCES = tests/test_functions.c tests/pocl_table.h
 tests_test_functions_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_functions_LDADD = $(TEST_LIBS)
 
-tests_test_svm_device_SOURCES = tests/test_svm_device.c tests/pocl_table.h
+tests_test_svm_device_SOURCES = tests/test_svm_device.c tests/pocl_table.h tests/svm_nodes.h
 tests_test_svm_device_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_svm_device_LDADD = $(TEST_LIBS)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Shared virtual memory, coarse-grained: OpenCL 3.0, sections 5.6 and 5.9.2. */
 #define CL_TARGET_OPENCL_VERSION 300
-#include "support.h"
+#include "svm_nodes.h"
 
 #include <stdatomic.h>
 
@@ -110,49 +110,19 @@ START_TEST(kernel_argument) {
 }
 END_TEST
 
-/* A list whose nodes the host links and the kernel walks: addresses are the same on both sides. */
-static const char walk_source[] =
-    "struct node { global struct node *next; int value; };"
-    "kernel void walk(global struct node *first, int step) {"
-    "  for (global struct node *n = first; n; n = n->next) n->value += step; }";
-
-struct node {
-    struct node *next;
-    cl_int value;
-};
-
 START_TEST(pointers_in_data) {
-    enum { NODES = 20 };
     need_svm();
-    cl_program program = make_program(walk_source);
+    cl_program program = make_program(WALK_SOURCE);
     cl_kernel walk = make_kernel(program, "walk"), clone;
     struct node *node[NODES];
-    cl_int step = 1;
 
-    for (int i = 0; i < NODES; i++) {
-        node[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, sizeof(*node[i]), 0);
-        ck_assert_ptr_nonnull(node[i]);
-    }
-    for (int i = 0; i < NODES; i++) {
-        ck_ok(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, node[i],
-                              sizeof(*node[i]), 0, NULL, NULL));
-        *node[i] = (struct node){i + 1 < NODES ? node[i + 1] : NULL, i};
-        ck_ok(clEnqueueSVMUnmap(queue, node[i], 0, NULL, NULL));
-    }
-    ck_ok(clSetKernelExecInfo(walk, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof(node), node));
-    ck_ok(clSetKernelArgSVMPointer(walk, 0, node[0]));
-    ck_ok(clSetKernelArg(walk, 1, sizeof(step), &step));
+    make_nodes(node, walk, 1);
     clone = ck_made(clCloneKernel(walk, &error));
     for (int i = 0; i < 5; i++) {
         launch(walk, 1);
         launch(clone, 1);
     }
-    for (int i = 0; i < NODES; i++) {
-        ck_ok(
-            clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, node[i], sizeof(*node[i]), 0, NULL, NULL));
-        ck_assert_int_eq(node[i]->value, i + 10);
-        ck_ok(clEnqueueSVMUnmap(queue, node[i], 0, NULL, NULL));
-    }
+    check_nodes(node, 10);
     /* A set is replaced as a whole, also by none. */
     ck_ok(clSetKernelExecInfo(walk, CL_KERNEL_EXEC_INFO_SVM_PTRS, 0, NULL));
     ck_assert_cl(clSetKernelExecInfo(NULL, CL_KERNEL_EXEC_INFO_SVM_PTRS, 0, NULL),
@@ -164,9 +134,7 @@ START_TEST(pointers_in_data) {
                      CL_INVALID_VALUE);
         ck_assert_cl(clSetKernelExecInfo(walk, 4242, sizeof(node), node), CL_INVALID_VALUE);
     }
-    ck_ok(clFinish(queue));
-    for (int i = 0; i < NODES; i++)
-        clSVMFree(context, node[i]);
+    free_nodes(node);
     ck_ok(clReleaseKernel(walk));
     ck_ok(clReleaseKernel(clone));
     ck_ok(clReleaseProgram(program));

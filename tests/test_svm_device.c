@@ -7,6 +7,7 @@
  */
 #define CL_TARGET_OPENCL_VERSION 300
 #include "pocl_table.h"
+#include "svm_nodes.h"
 
 #include <pthread.h>
 
@@ -215,10 +216,7 @@ static cl_uint *allocate(void) {
 static const char source[] =
     "kernel void add(global uint *a, uint value) { a[get_global_id(0)] += value; }"
     "kernel void sum(global uint *a, global const uint *b) {"
-    "  a[get_global_id(0)] += b[get_global_id(0)]; }"
-    "struct node { global struct node *next; int value; };"
-    "kernel void walk(global struct node *first, int step) {"
-    "  for (global struct node *n = first; n; n = n->next) n->value += step; }";
+    "  a[get_global_id(0)] += b[get_global_id(0)]; }";
 
 /* What a program may do with some allocations, in any order, against the same done serially. */
 static struct {
@@ -316,43 +314,17 @@ START_TEST(two_contents) {
 }
 END_TEST
 
-struct node {
-    struct node *next;
-    cl_int value;
-};
-
 /* The device must have what pointers in its data lead to. */
 START_TEST(pointers_in_data) {
-    enum { NODES = 20 };
-    cl_program program = make_program(source);
+    cl_program program = make_program(WALK_SOURCE);
     cl_kernel walk = make_kernel(program, "walk");
     struct node *node[NODES];
-    cl_int one = 1;
 
-    for (int i = 0; i < NODES; i++) {
-        node[i] = clSVMAlloc(context, CL_MEM_READ_WRITE, sizeof(*node[i]), 0);
-        ck_assert_ptr_nonnull(node[i]);
-    }
-    for (int i = 0; i < NODES; i++) {
-        ck_ok(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, node[i],
-                              sizeof(*node[i]), 0, NULL, NULL));
-        *node[i] = (struct node){i + 1 < NODES ? node[i + 1] : NULL, i};
-        ck_ok(clEnqueueSVMUnmap(queue, node[i], 0, NULL, NULL));
-    }
-    ck_ok(clSetKernelExecInfo(walk, CL_KERNEL_EXEC_INFO_SVM_PTRS, sizeof(node), node));
-    ck_ok(clSetKernelArgSVMPointer(walk, 0, node[0]));
-    ck_ok(clSetKernelArg(walk, 1, sizeof(one), &one));
+    make_nodes(node, walk, 1);
     for (int i = 0; i < 10; i++)
         launch(walk, 1);
-    for (int i = 0; i < NODES; i++) {
-        ck_ok(
-            clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ, node[i], sizeof(*node[i]), 0, NULL, NULL));
-        ck_assert_int_eq(node[i]->value, i + 10);
-        ck_ok(clEnqueueSVMUnmap(queue, node[i], 0, NULL, NULL));
-    }
-    ck_ok(clFinish(queue));
-    for (int i = 0; i < NODES; i++)
-        clSVMFree(context, node[i]);
+    check_nodes(node, 10);
+    free_nodes(node);
     ck_ok(clReleaseKernel(walk));
     ck_ok(clReleaseProgram(program));
     ck_assert_uint_eq(count(&violations), 0);
