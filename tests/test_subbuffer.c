@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
+#include <stdatomic.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { PARTS = 4 };
@@ -418,6 +420,77 @@ START_TEST(a_part_released_while_another_is_mapped) {
 }
 END_TEST
 
+/*
+ * A native kernel has the buffer, and the part's last command ends in the thread that lets the
+ * native kernel end only afterwards.
+ */
+static atomic_int native_state; /* 1: it runs, 2: it may end, 3: nobody told it to */
+
+static void CL_CALLBACK stay(void *arguments) {
+    (void)arguments;
+    native_state = 1;
+    for (int i = 0; i < 50000 && native_state != 2; i++)
+        usleep(200);
+    if (native_state != 2)
+        native_state = 3;
+}
+
+START_TEST(released_while_the_buffer_is_busy) {
+    void *argument = NULL;
+    const void *place = &argument;
+
+    for (int round = 0; round < 20; round++) {
+        cl_command_queue natives = make_queue(0);
+        cl_event gate = make_user_event();
+
+        begin();
+        cl_mem child = part(parent, 2, 1);
+        native_state = 0;
+        ck_ok(clEnqueueNativeKernel(natives, stay, &argument, sizeof(argument), 1, &parent, &place,
+                                    0, NULL, NULL));
+        ck_ok(clFlush(natives));
+        while (native_state == 0)
+            usleep(200);
+        write_ints(child, values + part_count, part_count);
+        ck_ok(clEnqueueReadBuffer(queue, child, CL_FALSE, 0, part_size, values, 1, &gate, NULL));
+        ck_ok(clReleaseMemObject(child));
+        ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+        ck_ok(clFinish(queue));
+        ck_assert_int_eq(native_state, 1);
+        native_state = 2;
+        ck_ok(clFinish(natives));
+        ck_assert_mem_eq(values, values + part_count, part_size);
+        ck_ok(clReleaseEvent(gate));
+        ck_ok(clReleaseCommandQueue(natives));
+        end();
+    }
+}
+END_TEST
+
+/* Whatever is left to do for a part, memory of the program is its own after the last release. */
+START_TEST(memory_of_the_program_goes_after_the_last_release) {
+    enum { ROUNDS = 300 };
+
+    begin();
+    for (int round = 0; round < ROUNDS; round++) {
+        char *memory = mmap(NULL, PARTS * part_size, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        ck_assert(memory != MAP_FAILED);
+        cl_mem whole = make_buffer(CL_MEM_USE_HOST_PTR, PARTS * part_size, memory);
+        cl_mem child = part(whole, 1, 2);
+
+        if (round % 2)
+            add_to(queue, whole, PARTS * part_count, 1);
+        add_to(queue, child, 2 * part_count, 1);
+        ck_ok(clReleaseMemObject(child));
+        ck_ok(clFinish(queue));
+        ck_ok(clReleaseMemObject(whole));
+        ck_assert_int_eq(munmap(memory, PARTS * part_size), 0);
+    }
+    end();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         info,
@@ -435,6 +508,8 @@ int main(int argc, char **argv) {
         a_child_keeps_its_parent,
         released_before_its_content_is_used,
         a_part_released_while_another_is_mapped,
+        released_while_the_buffer_is_busy,
+        memory_of_the_program_goes_after_the_last_release,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -124,7 +124,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clRetainMemObject(cl_mem memobj) {
 CL_API_ENTRY cl_int CL_API_CALL tutti_clReleaseMemObject(cl_mem memobj) {
     if (!TUTTI_IS_MEM(memobj))
         return CL_INVALID_MEM_OBJECT;
-    return tutti_object_user_release(memobj) ? CL_SUCCESS : CL_INVALID_MEM_OBJECT;
+    return tutti_mem_release(memobj) ? CL_SUCCESS : CL_INVALID_MEM_OBJECT;
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clSetMemObjectDestructorCallback(

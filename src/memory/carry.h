@@ -11,9 +11,8 @@
  */
 struct tutti_carry {
     struct tutti_job job;
-    void (*run)(
-        struct tutti_carry *carry); /* makes the transfer; the structure is freed after it */
-    const cl_icd_dispatch *driver;  /* of the event */
+    void (*run)(struct tutti_carry *carry); /* makes it; the structure is freed after it */
+    const cl_icd_dispatch *driver;          /* of the event */
     cl_event done;
 };
 

@@ -16,6 +16,7 @@ struct update {
     struct tutti_view *source, *target;
     struct tutti_place from, to;
     struct tutti_region region;
+    cl_mem buffer; /* the target's, if it matters only as long as that is used; else NULL */
 };
 
 /*
@@ -39,7 +40,13 @@ static cl_int copy_around_maps(const struct update *update) {
 
 static void run_update(struct tutti_job *job) {
     struct update *update = (void *)((char *)job - offsetof(struct update, job));
-    cl_int error = copy_around_maps(update);
+    cl_int error = CL_SUCCESS;
+    if (!update->buffer) {
+        error = copy_around_maps(update);
+    } else if (tutti_mem_keep_in_use(update->buffer)) {
+        error = copy_around_maps(update);
+        tutti_mem_end_use();
+    }
     if (error != CL_SUCCESS)
         tutti_log(ERROR, "bringing a sub-buffer up to date failed with %d", error);
     tutti_acquisition_release(&update->acquisition);
@@ -52,9 +59,9 @@ static void update_granted(struct tutti_acquisition *acquisition) {
     tutti_pool_run(&update->job);
 }
 
-/* [begin, end) in the buffer, from one view to another. */
+/* [begin, end) in the buffer, from one view to another; `buffer` as in the structure. */
 static bool submit_update(struct tutti_view *source, struct tutti_view *target, size_t begin,
-                          size_t end) {
+                          size_t end, cl_mem buffer) {
     struct update *update = calloc(1, sizeof(*update));
     if (!update)
         return false;
@@ -63,6 +70,7 @@ static bool submit_update(struct tutti_view *source, struct tutti_view *target, 
     update->from = tutti_place_linear(begin - source->origin, end - begin);
     update->to = tutti_place_linear(begin - target->origin, end - begin);
     update->region = tutti_region_linear(end - begin);
+    update->buffer = buffer;
     update->job.run = run_update;
     update->acquisition.granted = update_granted;
     bool all = begin == target->origin && end == target->origin + target->size;
@@ -131,7 +139,7 @@ bool tutti_coherence_read(struct tutti_view *view, size_t begin, size_t end) {
             link = &stale->next;
             continue;
         }
-        if (!submit_update(stale->source, view, stale->begin, stale->end))
+        if (!submit_update(stale->source, view, stale->begin, stale->end, NULL))
             return false;
         *link = stale->next;
         free(stale);
@@ -172,7 +180,7 @@ bool tutti_coherence_join(struct tutti_view *view) {
     return true;
 }
 
-void tutti_coherence_leave(struct tutti_view *view, bool buffer_matters) {
+void tutti_coherence_leave(struct tutti_view *view, cl_mem buffer) {
     for (struct tutti_view *other = view->root; other; other = other->sibling) {
         struct tutti_stale **link = &other->stale;
         while (*link) {
@@ -181,8 +189,8 @@ void tutti_coherence_leave(struct tutti_view *view, bool buffer_matters) {
                 link = &stale->next;
                 continue;
             }
-            if ((other != view->root || buffer_matters) &&
-                !submit_update(view, other, stale->begin, stale->end))
+            if (!submit_update(view, other, stale->begin, stale->end,
+                               other == view->root ? buffer : NULL))
                 tutti_log(ERROR, "out of memory: a released sub-buffer's content is lost");
             *link = stale->next;
             free(stale);

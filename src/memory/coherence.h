@@ -2,7 +2,7 @@
 #ifndef TUTTI_COHERENCE_H
 #define TUTTI_COHERENCE_H
 
-#include "memory/view.h"
+#include "memory/mem.h"
 
 /*
  * Keeps a buffer and its sub-buffers, which are separate views, telling one story. All of it is
@@ -25,9 +25,9 @@ bool tutti_coherence_write(struct tutti_view *view, size_t begin, size_t end, bo
 /* A new sub-buffer's view: what the others hold is its content. */
 bool tutti_coherence_join(struct tutti_view *view);
 /*
- * The view goes: what only it holds is given to the others, to the buffer only with
- * `buffer_matters`. Best effort when out of memory.
+ * The view goes: what only it holds is given to the others, to the buffer only as long as that is
+ * used by others than its parts (mem.h). Best effort when out of memory.
  */
-void tutti_coherence_leave(struct tutti_view *view, bool buffer_matters);
+void tutti_coherence_leave(struct tutti_view *view, cl_mem buffer);
 
 #endif

@@ -4,7 +4,7 @@
 #include "memory/coherence.h"
 #include "memory/staging.h"
 #include "memory/version.h"
-#include "sched/event.h"
+#include "sched/command.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,13 +31,43 @@ static void free_mem(cl_mem mem) {
 
 static void leave_siblings(void *argument) {
     cl_mem mem = argument;
-    /*
-     * Nobody can read a released buffer but the commands before its release. With
-     * CL_MEM_USE_HOST_PTR its memory is gone once the last of them is over.
-     */
-    cl_mem buffer = tutti_mem_whole(mem);
-    bool matters = atomic_load(&buffer->object.user_refs) > 0 || atomic_load(&buffer->ahead) > 0;
-    tutti_coherence_leave(mem->view, matters);
+    tutti_coherence_leave(mem->view, tutti_mem_whole(mem));
+}
+
+static void retain_as_part(cl_mem parent) {
+    if (atomic_fetch_add(&parent->parts, 1) == 0)
+        tutti_object_retain(parent);
+}
+
+static void release_as_part(cl_mem parent) {
+    if (parent && atomic_fetch_sub(&parent->parts, 1) == 1)
+        tutti_object_release(parent);
+}
+
+/* Held for reading where the memory of any buffer with CL_MEM_USE_HOST_PTR is written for a part.
+ */
+static pthread_rwlock_t memory_in_use = PTHREAD_RWLOCK_INITIALIZER;
+
+bool tutti_mem_keep_in_use(cl_mem buffer) {
+    pthread_rwlock_rdlock(&memory_in_use);
+    /* All parts together have one reference. */
+    if (atomic_load(&buffer->object.refs) > 1)
+        return true;
+    pthread_rwlock_unlock(&memory_in_use);
+    return false;
+}
+
+void tutti_mem_end_use(void) { pthread_rwlock_unlock(&memory_in_use); }
+
+bool tutti_mem_release(cl_mem mem) {
+    bool is_programs = mem->host_ptr != NULL;
+    if (!tutti_object_user_release(mem))
+        return false;
+    if (is_programs) {
+        pthread_rwlock_wrlock(&memory_in_use);
+        pthread_rwlock_unlock(&memory_in_use);
+    }
+    return true;
 }
 
 static void destroy_now(struct tutti_job *job) {
@@ -49,22 +79,19 @@ static void destroy_now(struct tutti_job *job) {
     tutti_version_destroy_all(mem);
     call_back(mem);
     free_mem(mem);
-    tutti_object_release(parent);
+    release_as_part(parent);
     tutti_object_release(context);
 }
 
 /*
- * At once if that is possible: the program may free what it gave with CL_MEM_USE_HOST_PTR after the
- * last release. StarPU must be waited for, which its own threads can't; nor one that dispatches, as
- * what StarPU is asked for may come after what only that thread dispatches; nor one of the
- * program's that waits for another command, as it may come after a user event that this thread
- * completes.
+ * At once if the program releases it, which may free what it gave with CL_MEM_USE_HOST_PTR then.
+ * But StarPU must be waited for, and all that it does before: the end of a command, which what is
+ * waited for may come after, does not wait for it.
  */
 static void destroy(void *object) {
     cl_mem mem = object;
     mem->destroy_job.run = destroy_now;
-    if (starpu_worker_get_id() >= 0 || tutti_graph_is_dispatched_here() ||
-        tutti_event_runs_job_here())
+    if (tutti_command_is_destroyed_here())
         tutti_pool_run(&mem->destroy_job);
     else
         destroy_now(&mem->destroy_job);
@@ -146,7 +173,7 @@ static void join_siblings(void *argument) {
     join->joined = tutti_view_init_part(view, &join->mem->history, parent->root,
                                         parent->origin + join->origin, join->size, join->shape);
     if (join->joined && !tutti_coherence_join(view)) {
-        tutti_coherence_leave(view, true);
+        tutti_coherence_leave(view, join->parent);
         tutti_view_destroy(view);
         join->joined = false;
     }
@@ -167,7 +194,8 @@ static bool become_part(cl_mem mem, cl_mem parent, size_t origin, const struct t
     mem->origin = origin;
     if (parent->host_ptr)
         mem->host_ptr = (char *)parent->host_ptr + origin;
-    mem->parent = tutti_object_retain(parent);
+    mem->parent = parent;
+    retain_as_part(parent);
     tutti_object_retain(parent->context);
     return true;
 }

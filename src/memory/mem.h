@@ -31,7 +31,7 @@ struct _cl_mem {
     cl_mem_properties *properties; /* as given to …WithProperties, the final 0 included */
     size_t property_bytes;
     bool is_svm;   /* shared virtual memory: the program has its address, not the object */
-    cl_mem parent; /* what a sub-buffer, or an image over a buffer, is a part of, retained */
+    cl_mem parent; /* what a sub-buffer, or an image over a buffer, is a part of */
     size_t origin; /* in the parent */
     struct tutti_view *view;        /* its storage now; may change with each dispatch (version.h) */
     struct tutti_resource resource; /* of a buffer: with its parts. By the graph's lock */
@@ -39,6 +39,7 @@ struct _cl_mem {
     unsigned devices;               /* bit d: real device d can hold it */
     struct tutti_history history;
     atomic_uint ahead;                    /* commands that use it and are not dispatched yet */
+    atomic_uint parts;                    /* that retain it, once together */
     pthread_mutex_t lock;                 /* guards what follows */
     struct tutti_mem_callback *callbacks; /* last registered first */
     struct tutti_map *maps;
@@ -88,6 +89,18 @@ cl_mem tutti_mem_create_image(cl_context context, cl_mem_flags flags,
                               const struct tutti_shape *shape, const cl_image_desc *desc,
                               void *host_ptr, cl_mem_properties *properties, size_t property_bytes,
                               cl_int *error);
+
+/*
+ * What a part that goes leaves to its buffer matters only to commands and to the program: with
+ * CL_MEM_USE_HOST_PTR the program may free its memory once it has released the buffer and all
+ * commands are over, whatever its parts wait for. False if nobody but parts uses it; else its
+ * memory stays until `end_use`, which has to follow soon.
+ */
+bool tutti_mem_keep_in_use(cl_mem buffer);
+void tutti_mem_end_use(void);
+
+/* The program releases it (clReleaseMemObject, 5.5.1); false if it had no reference left. */
+bool tutti_mem_release(cl_mem mem);
 
 /*
  * Where a map of the object points: the program's own memory with CL_MEM_USE_HOST_PTR, else the

@@ -36,6 +36,11 @@ bool tutti_room_is_scarce(const struct tutti_real_device *device) {
     return total > 0 && starpu_memory_get_available(device->place.node) < total / 4;
 }
 
+size_t tutti_room_total(const struct tutti_real_device *device) {
+    starpu_ssize_t total = starpu_memory_get_total(device->place.node);
+    return total < 0 ? (size_t)device->global_mem_size : (size_t)total;
+}
+
 size_t tutti_room_left(const struct tutti_real_device *device) {
     starpu_ssize_t left = starpu_memory_get_available(device->place.node);
     return left < 0 ? (size_t)device->global_mem_size : (size_t)left;

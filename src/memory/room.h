@@ -17,7 +17,8 @@
 /* Is so much of it in use that copies will have to leave soon? */
 bool tutti_room_is_scarce(const struct tutti_real_device *device);
 
-/* Bytes that may still be taken. */
+/* Bytes that may be taken in all, and those that still may. */
+size_t tutti_room_total(const struct tutti_real_device *device);
 size_t tutti_room_left(const struct tutti_real_device *device);
 
 bool tutti_room_take(const struct tutti_real_device *device, size_t size);

@@ -3,6 +3,7 @@
 
 #include "env.h"
 #include "log.h"
+#include "memory/room.h"
 
 #include <pthread.h>
 #include <starpu.h>
@@ -91,28 +92,25 @@ static unsigned distant(void) {
     return found;
 }
 
-static bool is_one(unsigned bits) { return bits && (bits & (bits - 1)) == 0; }
-
 unsigned tutti_transfer_path_near(unsigned users, size_t size) {
     pthread_once(&once, read_environment);
     unsigned far = distant();
     if (users)
         return users & ~far ? 0 : users;
-    return is_one(far) && (wanted == STAGED || size >= LEAST_STRAIGHT) ? far : 0;
+    return tutti_is_one_device(far) && (wanted == STAGED || size >= LEAST_STRAIGHT) ? far : 0;
 }
 
 bool tutti_transfer_path_is_home(unsigned users) { return users && !(users & distant()); }
 
 bool tutti_transfer_path_relays(const struct tutti_real_device *device, size_t size) {
     pthread_once(&once, read_environment);
-    if (device->at_home || wanted == DIRECT || is_one(distant()))
+    if (device->at_home || wanted == DIRECT || tutti_is_one_device(distant()))
         return false;
     return wanted == STAGED || size >= LEAST_RELAYED;
 }
 
 bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t size) {
-    starpu_ssize_t total = starpu_memory_get_total(device->place.node);
-    return size <= device->max_mem_alloc_size && (total < 0 || size <= (size_t)total);
+    return size <= device->max_mem_alloc_size && size <= tutti_room_total(device);
 }
 
 unsigned tutti_transfer_path_straight(unsigned users, unsigned able, size_t size) {

@@ -208,12 +208,18 @@ void tutti_command_running(struct tutti_command *command) {
     pthread_mutex_unlock(&graph->lock);
 }
 
+static _Thread_local bool destroying;
+
+bool tutti_command_is_destroyed_here(void) { return destroying; }
+
 /* What the command used is free to go before the program can see that it is over. */
 static cl_event destroy(struct tutti_command *command, cl_int status) {
     cl_event event = command->event;
     if (status < 0 && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         tutti_log(ERROR, "a command of type 0x%x failed with %d", event->type, status);
+    destroying = true;
     command->destroy(command);
+    destroying = false;
     return event;
 }
 

@@ -67,6 +67,9 @@ void tutti_commands_done(unsigned count, struct tutti_command **commands, const 
  */
 void tutti_command_run_on_host(struct tutti_command *command);
 
+/* Does this thread let go what a command used, whose end it has still to tell? */
+bool tutti_command_is_destroyed_here(void);
+
 /* A command without work, for markers, barriers and waits. NULL when out of memory. */
 struct tutti_command *tutti_command_create_empty(void);
 

@@ -368,22 +368,11 @@ static bool waits_for(cl_event event, cl_event other) {
                               tutti_queue_in_order(event->queue) && other->number <= event->number);
 }
 
-static _Thread_local bool running_job;
-
-bool tutti_event_runs_job_here(void) { return running_job; }
-
-static void run_here(struct tutti_job *job) {
-    bool outer = running_job;
-    running_job = true;
-    job->run(job);
-    running_job = outer;
-}
-
 /* What no host thread has begun this one does sooner: it is awake. */
 static void work(cl_event event) {
     struct tutti_job *job;
     while (tutti_event_status(event) > CL_COMPLETE && (job = tutti_pool_take(event, waits_for)))
-        run_here(job);
+        job->run(job);
 }
 
 cl_int tutti_event_wait(cl_event event) {
@@ -405,7 +394,7 @@ cl_int tutti_event_wait(cl_event event) {
         }
         event->job = NULL;
         pthread_mutex_unlock(&bucket->lock);
-        run_here(job);
+        job->run(job);
         pthread_mutex_lock(&bucket->lock);
     }
     pthread_mutex_unlock(&bucket->lock);

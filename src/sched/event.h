@@ -135,7 +135,4 @@ static inline cl_int tutti_event_status(cl_event event) {
     return atomic_load_explicit(&event->status, memory_order_acquire);
 }
 
-/* Does the calling thread, which waits for an event, do a command's work meanwhile? */
-bool tutti_event_runs_job_here(void);
-
 #endif

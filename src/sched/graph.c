@@ -47,8 +47,6 @@ void tutti_graph_run_and_unlock(struct tutti_graph *graph) {
     pthread_mutex_unlock(&graph->lock);
 }
 
-bool tutti_graph_is_dispatched_here(void) { return dispatching != NULL; }
-
 struct call {
     struct tutti_ready ready;
     struct tutti_graph *graph;

@@ -49,7 +49,4 @@ void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void 
 void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready);
 void tutti_graph_run_and_unlock(struct tutti_graph *graph);
 
-/* Is the calling thread dispatching, of any graph? */
-bool tutti_graph_is_dispatched_here(void);
-
 #endif
