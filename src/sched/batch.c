@@ -169,8 +169,6 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
             (tutti_device_task_fitting(batch->use, count) & batch->devices) == batch->devices);
 }
 
-static bool has_one_device(unsigned devices) { return (devices & (devices - 1)) == 0; }
-
 void tutti_batch_forget(struct tutti_graph *graph) {
     release(graph->latest);
     graph->latest = NULL;
@@ -178,7 +176,7 @@ void tutti_batch_forget(struct tutti_graph *graph) {
 
 /* Notes a batch that others may be collected behind. */
 static void remember(struct tutti_batch *batch) {
-    if (!batch->brief || !has_one_device(batch->devices))
+    if (!batch->brief || !tutti_is_one_device(batch->devices))
         return;
     atomic_fetch_add(&batch->user.references, 1);
     release(batch->context->graph.latest);
@@ -314,7 +312,7 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
  */
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
-    if (conflicts->several || conflicts->open || !has_one_device(task->devices))
+    if (conflicts->several || conflicts->open || !tutti_is_one_device(task->devices))
         return;
     for (struct tutti_batch *batch = graph->open; batch && !conflicts->open;
          batch = batch->next_open)

@@ -2,6 +2,7 @@
 #include "sched/device_task.h"
 
 #include "context.h"
+#include "memory/room.h"
 #include "sched/direct.h"
 #include "sched/execution.h"
 #include "sched/idle.h"
@@ -12,12 +13,11 @@
 #include <stdlib.h>
 
 /*
- * µs: to wait for so little in the worker costs less than to have StarPU poll for it. While bytes
- * move, NVIDIA's driver begins a command that has an event, as what StarPU polls must have, when
- * all transfers that were enqueued before it are over; without event, at once.
+ * µs: to wait for so little in the worker costs less than to have StarPU poll for it, which takes
+ * an event: for so much where events are delayed (link.h).
  */
 #define WORTH_WAITING 100.0
-#define WORTH_WAITING_BEHIND_TRANSFERS 2000.0
+#define WORTH_WAITING_IF_DELAYED 2000.0
 
 /* The codelet's implementations: StarPU's worker goes on while the device works, or waits. */
 enum { GOES_ON, WAITS };
@@ -29,10 +29,9 @@ static bool waits(const struct tutti_batch *batch, const struct tutti_real_devic
 void tutti_device_task_decide(struct tutti_batch *batch, unsigned devices) {
     const struct tutti_device_list *list = tutti_devices();
     bool worth = batch->brief && batch->expected <= WORTH_WAITING;
-    if (batch->expected > 0 && batch->expected <= WORTH_WAITING_BEHIND_TRANSFERS)
+    if (batch->expected > 0 && batch->expected <= WORTH_WAITING_IF_DELAYED)
         for (unsigned d = 0; d < list->count && !worth; d++)
-            worth = devices & 1u << d && list->device[d]->type & CL_DEVICE_TYPE_GPU &&
-                    tutti_link_is_busy(list->device[d]);
+            worth = devices & 1u << d && tutti_link_delays_events(list->device[d]);
     atomic_store(&batch->waits, worth);
 }
 
@@ -118,11 +117,6 @@ static struct starpu_codelet codelet = {
     .name = "tutti",
 };
 
-static cl_ulong memory_of(const struct tutti_real_device *device) {
-    starpu_ssize_t total = starpu_memory_get_total(device->place.node);
-    return total >= 0 ? (cl_ulong)total : device->global_mem_size;
-}
-
 static pthread_once_t driven_once = PTHREAD_ONCE_INIT;
 static unsigned driven;   /* bits of the real devices that StarPU drives */
 static cl_ulong anywhere; /* bytes that fit on each of them */
@@ -135,7 +129,7 @@ static void find_driven(void) {
         if (device->place.devid < 0)
             continue;
         driven |= 1u << d;
-        cl_ulong total = memory_of(device), most = device->max_mem_alloc_size;
+        cl_ulong total = tutti_room_total(device), most = device->max_mem_alloc_size;
         anywhere = total < anywhere ? total : anywhere;
         anywhere = most < anywhere ? most : anywhere;
     }
@@ -154,7 +148,7 @@ unsigned tutti_device_task_fitting(const struct tutti_device_use *use, unsigned 
         const struct tutti_real_device *device = list->device[d];
         if (device->place.devid < 0)
             continue;
-        cl_ulong left = memory_of(device);
+        cl_ulong left = tutti_room_total(device);
         bool fits = true;
         for (unsigned i = 0; i < count && fits; i++) {
             size_t size = use[i].view->size;

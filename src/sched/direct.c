@@ -291,14 +291,9 @@ static bool choose_queue(struct tutti_batch *batch) {
     return true;
 }
 
-/* What it waits for by an event waits for all transfers that were enqueued (device_task.c). */
-static bool is_behind_transfers(const struct tutti_real_device *device) {
-    return device->type & CL_DEVICE_TYPE_GPU && tutti_link_is_busy(device);
-}
-
 bool tutti_direct_submit(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->brief && is_wanted() ? seat_of(batch) : NULL;
-    if (!device || is_behind_transfers(device) || !has_time(device, batch->length) ||
+    if (!device || tutti_link_delays_events(device) || !has_time(device, batch->length) ||
         !take_stays(batch, device))
         return false;
     batch->device = device;
@@ -332,7 +327,7 @@ bool tutti_direct_goes_on(const struct tutti_batch *batch) {
 
 bool tutti_direct_would_take(const struct tutti_device_task *task) {
     const struct tutti_real_device *device = is_wanted() ? task->use[0].view->seat : NULL;
-    if (!device || is_behind_transfers(device) || !(task->devices & 1u << device->index) ||
+    if (!device || tutti_link_delays_events(device) || !(task->devices & 1u << device->index) ||
         !has_time(device, 1))
         return false;
     for (unsigned i = 0; i < task->count; i++) {

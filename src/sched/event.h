@@ -40,8 +40,8 @@ struct tutti_event_callback {
 struct _cl_event {
     struct tutti_object object;
     cl_context context;
-    cl_command_queue
-        queue; /* retained, and with it the context; NULL: a user event, retains that */
+    cl_command_queue queue; /* retained, and with it the context; NULL: a user event, which
+                               retains that itself */
     cl_command_type type;
     _Atomic cl_int status;
     atomic_uint waiters; /* threads that sleep until `status` is final */

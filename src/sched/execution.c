@@ -18,12 +18,11 @@
 void tutti_execution_choose_queue(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
     batch->queue = device->place.kernels;
-    /* What has an event waits for all transfers that were enqueued (device_task.c). */
-    bool slow = device->type & CL_DEVICE_TYPE_GPU && tutti_link_is_busy(device);
+    bool delayed = tutti_link_delays_events(device);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         task->measured = task->command.event->profiled ||
                          (tutti_model_is_curious(task->model, device) &&
-                          !(slow && tutti_model_is_measured(task->model, device)));
+                          !(delayed && tutti_model_is_measured(task->model, device)));
         if (task->measured)
             batch->queue = device->place.measured;
     }

@@ -123,7 +123,7 @@ static bool waits_anyway(const struct tutti_device_task *task, const struct tutt
 /* Chooses the storage of all arguments. */
 static void take_versions(struct launch *launch) {
     struct tutti_device_task *task = &launch->task;
-    bool several = (task->devices & (task->devices - 1)) != 0;
+    bool several = !tutti_is_one_device(task->devices);
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
         use->mode = launch->declared[i];

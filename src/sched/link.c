@@ -108,8 +108,10 @@ void tutti_link_begin_unseen(const struct tutti_real_device *device, enum tutti_
     pthread_mutex_unlock(&state->lock);
 }
 
-bool tutti_link_is_busy(const struct tutti_real_device *device) {
+bool tutti_link_delays_events(const struct tutti_real_device *device) {
     cl_ulong until = 0;
+    if (!(device->type & CL_DEVICE_TYPE_GPU))
+        return false;
     for (int direction = 0; direction < TUTTI_DIRECTIONS; direction++) {
         struct state *state = state_of(device, direction);
         if (atomic_load(&state->longs))

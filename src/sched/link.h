@@ -23,8 +23,12 @@ void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction
 void tutti_link_begin_unseen(const struct tutti_real_device *device, enum tutti_direction direction,
                              size_t bytes);
 
-/* Is a long transfer on its way, in either direction, as far as is known? */
-bool tutti_link_is_busy(const struct tutti_real_device *device);
+/*
+ * Would a command with an event wait there for other things than its own? NVIDIA's driver begins it
+ * when all transfers are over that were enqueued before it, in whatever queue; one without event at
+ * once. True while a long transfer is on its way to or from a GPU, as far as is known.
+ */
+bool tutti_link_delays_events(const struct tutti_real_device *device);
 
 /* Does more than one transfer of our threads use the device's link, in either direction? */
 bool tutti_link_is_shared(const struct tutti_real_device *device);

@@ -8,8 +8,6 @@
 #define STRAYS_FORGIVEN 4
 #define USES_FOR_A_STRAY 4
 
-static bool is_one(unsigned bits) { return bits && (bits & (bits - 1)) == 0; }
-
 static bool goes_astray(const struct tutti_history *history) {
     unsigned hits = atomic_load_explicit(&history->hits, memory_order_relaxed);
     unsigned strays = atomic_load_explicit(&history->strays, memory_order_relaxed);
@@ -23,7 +21,7 @@ const struct tutti_real_device *tutti_straight_device(const struct tutti_view *v
     if (view->svm || (view->root == view && view->sibling))
         return NULL; /* sub-buffers are brought up to date from home memory */
     unsigned able = tutti_transfer_path_straight(users, mem->devices, view->size);
-    if (is_one(able))
+    if (tutti_is_one_device(able))
         return tutti_devices()->device[__builtin_ctz(able)];
     /*
      * Of several devices any may be right for what comes in over and over, as frames do. What comes
@@ -32,7 +30,8 @@ const struct tutti_real_device *tutti_straight_device(const struct tutti_view *v
     if (!able || !again)
         return NULL;
     const struct tutti_real_device *before =
-        is_one(users & able) ? tutti_devices()->device[__builtin_ctz(users & able)] : NULL;
+        tutti_is_one_device(users & able) ? tutti_devices()->device[__builtin_ctz(users & able)]
+                                          : NULL;
     if (goes_astray(history))
         return before;
     return tutti_policy_place_content(able, before, view->size);

@@ -69,6 +69,11 @@ struct tutti_real_device {
     } place;
 };
 
+/* Of bits for real devices: is it exactly one? */
+static inline bool tutti_is_one_device(unsigned devices) {
+    return devices && (devices & (devices - 1)) == 0;
+}
+
 struct tutti_device_list {
     unsigned count;
     struct tutti_real_device *device[TUTTI_MAX_DEVICES];
