@@ -389,6 +389,41 @@ END_TEST
 START_TEST(a_crowd_behind_a_gate_out_of_order) { crowd(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE); }
 END_TEST
 
+/* The parts differ, so only the buffer orders them: each is granted by the end of the one before.
+ */
+START_TEST(a_crowd_of_unmaps_behind_a_native_kernel) {
+    enum { QUEUES = 80, MAPS = 200, PART = 16 };
+    cl_mem buffer = make_buffer(0, QUEUES * MAPS * PART, NULL);
+    cl_command_queue on[QUEUES];
+    cl_char zero = 0, *map[QUEUES][MAPS], *all = malloc(QUEUES * MAPS * PART);
+
+    ck_ok(clEnqueueFillBuffer(queue, buffer, &zero, 1, 0, QUEUES * MAPS * PART, 0, NULL, NULL));
+    for (int q = 0; q < QUEUES; q++) {
+        on[q] = make_queue(0);
+        for (int i = 0; i < MAPS; i++)
+            map[q][i] = ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_WRITE,
+                                                   (size_t)(q * MAPS + i) * PART, PART, 0, NULL,
+                                                   NULL, &error));
+    }
+    occupy(buffer);
+    for (int q = 0; q < QUEUES; q++)
+        for (int i = 0; i < MAPS; i++) {
+            map[q][i][0] = 1;
+            ck_ok(clEnqueueUnmapMemObject(on[q], buffer, map[q][i], 0, NULL, NULL));
+        }
+    vacate();
+    for (int q = 0; q < QUEUES; q++) {
+        ck_ok(clFinish(on[q]));
+        ck_ok(clReleaseCommandQueue(on[q]));
+    }
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, QUEUES * MAPS * PART, all, 0, NULL, NULL));
+    for (int i = 0; i < QUEUES * MAPS * PART; i++)
+        ck_assert_int_eq(all[i], i % PART == 0);
+    free(all);
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         followers_with_nothing_in_common_go_on,
@@ -400,6 +435,7 @@ int main(int argc, char **argv) {
         blocking_calls_wait_for_what_they_need,
         a_crowd_behind_a_gate_in_order,
         a_crowd_behind_a_gate_out_of_order,
+        a_crowd_of_unmaps_behind_a_native_kernel,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -60,10 +60,21 @@ static void run(struct tutti_job *job) {
     tutti_command_done(&transfer->command, error == CL_SUCCESS ? CL_COMPLETE : error);
 }
 
+/*
+ * What moves nothing is done at once: another thread takes longer to wake. But not what its release
+ * grants: many of them, one behind the other, would be as many calls deep.
+ */
 static void granted(struct tutti_acquisition *acquisition) {
+    static _Thread_local bool at_once;
     struct tutti_transfer *transfer =
         (void *)((char *)acquisition - offsetof(struct tutti_transfer, acquisition));
-    tutti_command_run_on_host(&transfer->command);
+    if (at_once || !transfer->mapping || !tutti_transfer_moves_nothing(transfer)) {
+        tutti_command_run_on_host(&transfer->command);
+        return;
+    }
+    at_once = true;
+    run(&transfer->command.job);
+    at_once = false;
 }
 
 static void start(struct tutti_command *command) {

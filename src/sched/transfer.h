@@ -87,6 +87,9 @@ struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
 void tutti_transfer_offer(struct tutti_transfer *transfer);
 bool tutti_transfer_go_direct(struct tutti_transfer *transfer);
 
+/* Of a map or unmap that was granted: are there no bytes to move, nor anything to wait for? */
+bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer);
+
 /* Of a map that brought its bytes: notes which of them the program may write. */
 cl_int tutti_transfer_begin_map(const struct tutti_transfer *transfer);
 /* Of an unmap: are there such bytes? It forgets them, once. */

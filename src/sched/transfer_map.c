@@ -2,6 +2,7 @@
 /* Map and unmap. */
 #include "memory/access.h"
 #include "memory/coherence.h"
+#include "memory/relay.h"
 #include "memory/svm_home.h"
 #include "memory/version.h"
 #include "sched/transfer.h"
@@ -125,6 +126,17 @@ static void note_map(struct tutti_transfer *transfer, const struct tutti_map *ma
     transfer->map.pointer = map->pointer;
     transfer->map.flags = map->flags;
     tutti_transfer_note_host(transfer, map->pointer, written);
+}
+
+bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer) {
+    struct tutti_view *view = transfer->view[0];
+    struct tutti_copies copies;
+    if (view->svm || mapped_elsewhere(transfer->mem[0]) || tutti_relay_debtor(view))
+        return false;
+    if (transfer->mapping == TUTTI_UNMAP && !transfer->writes)
+        return true;
+    tutti_view_copies(view, &copies);
+    return transfer->mapping == TUTTI_MAP ? copies.home || !copies.count : !copies.count;
 }
 
 struct tutti_command *tutti_transfer_map(cl_mem mem, const struct tutti_map *map) {
