@@ -241,6 +241,17 @@ void read_ints(cl_mem buffer, cl_int *to, size_t count) {
         clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, count * sizeof(cl_int), to, 0, NULL, NULL));
 }
 
+cl_uint map_count(cl_mem mem) {
+    return get_info(cl_uint, clGetMemObjectInfo, mem, CL_MEM_MAP_COUNT);
+}
+
+void ck_no_maps(cl_mem mem) {
+    /* PoCL 3.1 counts a map down a moment after the end of the unmap that it reports. */
+    for (int i = 0; i < 1000 && test_platform_is(POCL) && map_count(mem) > 0; i++)
+        usleep(10000);
+    ck_assert_uint_eq(map_count(mem), 0);
+}
+
 cl_int event_status(cl_event event) {
     return get_info(cl_int, clGetEventInfo, event, CL_EVENT_COMMAND_EXECUTION_STATUS);
 }

@@ -153,6 +153,10 @@ void launch(cl_kernel kernel, size_t global);
 void write_ints(cl_mem buffer, const cl_int *from, size_t count);
 void read_ints(cl_mem buffer, cl_int *to, size_t count);
 
+/* How many there are; that there are none, when all unmaps are over. */
+cl_uint map_count(cl_mem mem);
+void ck_no_maps(cl_mem mem);
+
 cl_int event_status(cl_event event);
 
 /* Before test_main: Tutti logs all it does to a file, until test_log_end. False: there is none. */
