@@ -131,10 +131,12 @@ static void note_map(struct tutti_transfer *transfer, const struct tutti_map *ma
 bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer) {
     struct tutti_view *view = transfer->view[0];
     struct tutti_copies copies;
-    if (view->svm || mapped_elsewhere(transfer->mem[0]) || tutti_relay_debtor(view))
+    if (view->svm || mapped_elsewhere(transfer->mem[0]))
         return false;
     if (transfer->mapping == TUTTI_UNMAP && !transfer->writes)
         return true;
+    if (tutti_relay_debtor(view))
+        return false;
     tutti_view_copies(view, &copies);
     return transfer->mapping == TUTTI_MAP ? copies.home || !copies.count : !copies.count;
 }
@@ -154,7 +156,9 @@ static bool prepare_unmap(struct tutti_transfer *transfer) {
     struct tutti_view *view = tutti_transfer_take(transfer);
     use_mapped(transfer, false);
     if (!map_writes(transfer->map.flags)) {
-        tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
+        /* Else nothing is to be done that others could get in the way of. */
+        if (view->svm || mapped_elsewhere(transfer->mem[0]))
+            tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
         return true;
     }
     if (!tutti_coherence_write(view, tutti_transfer_first(transfer, 0),
