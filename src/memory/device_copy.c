@@ -132,6 +132,15 @@ static cl_int end_upload(const struct tutti_real_device *device, cl_event event)
     return tutti_driver_wait(device, event);
 }
 
+/* A blocking write returns when the host's memory may be used again (5.2.2), maybe before its end.
+ */
+static cl_int finish_uploads(const struct tutti_real_device *device) {
+    tutti_driver_lock(device);
+    cl_int error = device->dispatch->clFinish(device->place.uploads);
+    tutti_driver_unlock(device);
+    return error;
+}
+
 /*
  * NVIDIA's driver keeps a lock for the length of a blocking command: the two directions would wait
  * for each other, and kernels for both. A small part is over before an event is made. So much as
@@ -149,8 +158,10 @@ static cl_int move(const struct tutti_view *view, const struct tutti_copy *copy,
                    const struct tutti_place *there, void *memory, const struct tutti_place *here,
                    const struct tutti_region *region) {
     cl_event event;
-    if (may_block(copy->device, tutti_region_bytes(region)))
-        return start_move(view, copy, to_device, there, memory, here, region, NULL);
+    if (may_block(copy->device, tutti_region_bytes(region))) {
+        cl_int error = start_move(view, copy, to_device, there, memory, here, region, NULL);
+        return error == CL_SUCCESS && to_device ? finish_uploads(copy->device) : error;
+    }
     cl_int error = start_move(view, copy, to_device, there, memory, here, region, &event);
     return error == CL_SUCCESS ? end_move(copy->device, event) : error;
 }

@@ -59,7 +59,7 @@ static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *de
                    cl_command_queue queue, cl_mem mem, cl_event *event) {
     struct tutti_copy copy = {.device = device, .mem = mem};
     bool blocking = blocks(transfer);
-    if (blocking)
+    if (blocking && direction(transfer) == DOWN) /* after a write the memory can be used, no more */
         transfer->task.result = CL_COMPLETE;
     return tutti_copy_enqueue(&copy, queue, direction(transfer) == UP, &transfer->place[0],
                               host_memory(transfer), &transfer->place[1], &transfer->region,
