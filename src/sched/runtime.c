@@ -13,6 +13,7 @@
 #include "sched/statistics.h"
 #include "signals.h"
 #include "virtual_device/build.h"
+#include "virtual_device/pocl.h"
 
 #include <CL/cl_ext.h>
 #include <errno.h>
@@ -307,9 +308,8 @@ static unsigned find_places(const struct tutti_device_list *list) {
         device->place.workerid = worker;
         device->place.node = starpu_worker_get_memory_node((unsigned)worker);
         starpu_opencl_get_context(devid, &device->place.context);
-        device->place.synchronous =
-            (device->shares_host && strncmp(device->name, "basic", 5) == 0) ||
-            strcmp(device->platform_name, "Oclgrind") == 0;
+        device->place.synchronous = tutti_pocl_is_basic(device) ||
+                                    strcmp(device->platform_name, "Oclgrind") == 0;
         if (!open_queues(device)) {
             device->place.devid = -1;
             continue;

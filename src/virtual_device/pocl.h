@@ -4,6 +4,9 @@
 
 #include "virtual_device/device.h"
 
+/* Is it a device of PoCL that executes in the thread that enqueues? */
+bool tutti_pocl_is_basic(const struct tutti_real_device *device);
+
 /*
  * PoCL (3.1) keeps the machine code of a kernel in its process once for each work-group size, width
  * of the index space and kind of offset, and counts the launches that use it. But it looks for what
