@@ -31,18 +31,18 @@ static cl_int CL_API_CALL get_device_info(cl_device_id of, cl_device_info what, 
 }
 
 /* Does what the queue owes, before something else that it gets. */
-static void settle(cl_command_queue queue) {
+static void settle(cl_command_queue on) {
     pthread_mutex_lock(&lock);
     for (struct late *one = late; one < late + MOST; one++) {
-        if (one->queue != queue)
+        if (one->queue != on)
             continue;
         if (one->size)
-            real.clEnqueueWriteBuffer(queue, one->mem, CL_TRUE, one->offset, one->size, one->bytes,
-                                      0, NULL, NULL);
+            real.clEnqueueWriteBuffer(on, one->mem, CL_TRUE, one->offset, one->size, one->bytes, 0,
+                                      NULL, NULL);
         else
-            real.clEnqueueWriteBufferRect(
-                queue, one->mem, CL_TRUE, one->there, one->here, one->region, one->pitches[0],
-                one->pitches[1], one->pitches[2], one->pitches[3], one->bytes, 0, NULL, NULL);
+            real.clEnqueueWriteBufferRect(on, one->mem, CL_TRUE, one->there, one->here, one->region,
+                                          one->pitches[0], one->pitches[1], one->pitches[2],
+                                          one->pitches[3], one->bytes, 0, NULL, NULL);
         real.clReleaseMemObject(one->mem);
         free(one->bytes);
         *one = (struct late){0};

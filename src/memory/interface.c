@@ -15,7 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void register_view(starpu_data_handle_t handle, unsigned home_node, void *data_interface) {
+#if STARPU_MAJOR_VERSION > 1 || STARPU_MINOR_VERSION >= 4
+typedef int home_node_number; /* negative: there is none */
+#else
+typedef unsigned home_node_number;
+#endif
+
+static void register_view(starpu_data_handle_t handle, home_node_number home_node,
+                          void *data_interface) {
     (void)home_node;
     for (unsigned node = 0; node < STARPU_MAXNODES; node++)
         *(struct tutti_interface *)starpu_data_get_interface_on_node(handle, node) =
