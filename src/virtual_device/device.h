@@ -33,9 +33,9 @@ struct tutti_real_device {
     cl_bool image_support;
     /*
      * A driver whose buffers over our host memory (CL_MEM_USE_HOST_PTR) are that memory: bytes are
-     * moved by memcpy, without the driver. So it is with PoCL on the CPU, where it is also needed:
-     * a basic device executes whatever is ready in whichever thread enqueues, and two such threads
-     * can lock each other out for ever.
+     * moved by memcpy, without the driver. So it is with PoCL and Intel's runtime on the CPU; with
+     * PoCL it is needed, too: a basic device executes whatever is ready in whichever thread
+     * enqueues, and two such threads can lock each other out for ever.
      */
     bool shares_host;
     /*

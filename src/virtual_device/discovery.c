@@ -108,6 +108,16 @@ static bool stands_in(void) {
            (transfer && strcmp(transfer, "staged") == 0);
 }
 
+/* Do the platform's CPU devices work in the memory that they get with CL_MEM_USE_HOST_PTR itself?
+ */
+static bool uses_host_memory(const char *platform_name) {
+    static const char *const known[] = {"Portable Computing Language", "Intel(R) OpenCL"};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (strcmp(platform_name, known[i]) == 0)
+            return true;
+    return false;
+}
+
 static bool read_properties(struct tutti_real_device *device) {
     cl_int error = ask(device, CL_DEVICE_TYPE, sizeof(device->type), &device->type);
 #define ASK(what, field) error |= ask(device, what, sizeof(device->field), &device->field)
@@ -127,8 +137,8 @@ static bool read_properties(struct tutti_real_device *device) {
     if (device->version < 200 ||
         ask(device, CL_DEVICE_SVM_CAPABILITIES, sizeof(device->svm), &device->svm) != CL_SUCCESS)
         device->svm = 0;
-    device->shares_host = device->type & CL_DEVICE_TYPE_CPU &&
-                          strcmp(device->platform_name, "Portable Computing Language") == 0;
+    device->shares_host =
+        device->type & CL_DEVICE_TYPE_CPU && uses_host_memory(device->platform_name);
     device->at_home = device->shares_host && !stands_in();
     return error == CL_SUCCESS;
 }
