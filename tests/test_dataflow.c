@@ -417,8 +417,10 @@ START_TEST(a_crowd_of_unmaps_behind_a_native_kernel) {
         ck_ok(clReleaseCommandQueue(on[q]));
     }
     ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, QUEUES * MAPS * PART, all, 0, NULL, NULL));
-    for (int i = 0; i < QUEUES * MAPS * PART; i++)
-        ck_assert_int_eq(all[i], i % PART == 0);
+    int right = 0;
+    while (right < QUEUES * MAPS * PART && all[right] == (right % PART == 0))
+        right++;
+    ck_assert_int_eq(right, QUEUES * MAPS * PART);
     free(all);
     ck_ok(clReleaseMemObject(buffer));
 }

@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-enum { MOST = 64, ROUNDS = 20, SLICE_ROWS = 4 };
+enum { MOST = 64, ROUNDS = 10, SLICE_ROWS = 4 };
 
 static cl_icd_dispatch *driver, real; /* the driver's table, and what was in it */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
@@ -178,9 +178,11 @@ static void write_and_use(size_t size, bool rect) {
             ck_ok(clFinish(queue));
         }
         ck_ok(clEnqueueReadBuffer(other, buffer, CL_TRUE, 0, size, out, 0, NULL, NULL));
-        for (size_t i = 0; i < count; i++)
-            ck_assert_msg(out[i] == in[i], "%zu bytes, round %d: element %zu is %d, expected %d",
-                          size, round, i, out[i], in[i]);
+        size_t at = 0;
+        while (at < count - 1 && out[at] == in[at])
+            at++;
+        ck_assert_msg(out[at] == in[at], "%zu bytes, round %d: element %zu is %d, expected %d",
+                      size, round, at, out[at], in[at]);
     }
     free(in);
     free(out);
