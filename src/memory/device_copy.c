@@ -132,8 +132,7 @@ static cl_int end_upload(const struct tutti_real_device *device, cl_event event)
     return tutti_driver_wait(device, event);
 }
 
-/* A blocking write returns when the host's memory may be used again (5.2.2), maybe before its end.
- */
+/* A blocking write may return before its end, once the host's memory may be used again (5.2.2). */
 static cl_int finish_uploads(const struct tutti_real_device *device) {
     tutti_driver_lock(device);
     cl_int error = device->dispatch->clFinish(device->place.uploads);

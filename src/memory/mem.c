@@ -44,8 +44,7 @@ static void release_as_part(cl_mem parent) {
         tutti_object_release(parent);
 }
 
-/* Held for reading where the memory of any buffer with CL_MEM_USE_HOST_PTR is written for a part.
- */
+/* Held for reading while any buffer's memory, which may be the program's, is written for a part. */
 static pthread_rwlock_t memory_in_use = PTHREAD_RWLOCK_INITIALIZER;
 
 bool tutti_mem_keep_in_use(cl_mem buffer) {
@@ -173,7 +172,7 @@ static void join_siblings(void *argument) {
     join->joined = tutti_view_init_part(view, &join->mem->history, parent->root,
                                         parent->origin + join->origin, join->size, join->shape);
     if (join->joined && !tutti_coherence_join(view)) {
-        tutti_coherence_leave(view, join->parent);
+        tutti_coherence_leave(view, tutti_mem_whole(join->parent));
         tutti_view_destroy(view);
         join->joined = false;
     }

@@ -108,8 +108,7 @@ static bool stands_in(void) {
            (transfer && strcmp(transfer, "staged") == 0);
 }
 
-/* Do the platform's CPU devices work in the memory that they get with CL_MEM_USE_HOST_PTR itself?
- */
+/* With CL_MEM_USE_HOST_PTR, do the platform's CPU devices work in that memory itself? */
 static bool uses_host_memory(const char *platform_name) {
     static const char *const known[] = {"Portable Computing Language", "Intel(R) OpenCL"};
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
