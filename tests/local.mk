@@ -92,7 +92,7 @@ tests_test_buffer_SOURCES = tests/test_buffer.c
 tests_test_buffer_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_buffer_LDADD = $(TEST_LIBS)
 
-tests_test_subbuffer_SOURCES = tests/test_subbuffer.c
+tests_test_subbuffer_SOURCES = tests/test_subbuffer.c tests/native.h
 tests_test_subbuffer_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_subbuffer_LDADD = $(TEST_LIBS)
 
@@ -216,7 +216,7 @@ tests_test_direct_SOURCES = tests/test_direct.c
 tests_test_direct_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_direct_LDADD = $(TEST_LIBS)
 
-tests_test_dataflow_SOURCES = tests/test_dataflow.c
+tests_test_dataflow_SOURCES = tests/test_dataflow.c tests/native.h
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_dataflow_LDADD = $(TEST_LIBS)
 

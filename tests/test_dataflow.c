@@ -3,11 +3,9 @@
  * Only Tutti: what may overlap does. A user event that the test holds back proves it without
  * clocks: what passes the command that waits for it did not wait for that command.
  */
-#include "support.h"
+#include "native.h"
 
-#include <stdatomic.h>
 #include <time.h>
-#include <unistd.h>
 
 enum { N = 1024, BYTES = N * sizeof(cl_int) };
 
@@ -30,36 +28,6 @@ static void end(void) {
     ck_ok(clReleaseKernel(add));
     ck_ok(clReleaseKernel(copy));
     ck_ok(clReleaseProgram(program));
-}
-
-/* Keeps a buffer busy without a wait list: a native kernel of another queue has it. */
-static cl_command_queue native_queue;
-static atomic_int native_state; /* 1: it runs, 2: it may end */
-
-static void CL_CALLBACK stay(void *arguments) {
-    (void)arguments;
-    native_state = 1;
-    while (native_state != 2)
-        usleep(200);
-}
-
-static void occupy(cl_mem mem) {
-    void *argument = NULL;
-    const void *place = &argument;
-
-    native_queue = make_queue(0);
-    native_state = 0;
-    ck_ok(clEnqueueNativeKernel(native_queue, stay, &argument, sizeof(argument), 1, &mem, &place, 0,
-                                NULL, NULL));
-    ck_ok(clFlush(native_queue));
-    while (native_state != 1)
-        usleep(200);
-}
-
-static void vacate(void) {
-    native_state = 2;
-    ck_ok(clFinish(native_queue));
-    ck_ok(clReleaseCommandQueue(native_queue));
 }
 
 static void open_gate(void) { ck_ok(clSetUserEventStatus(gate, CL_COMPLETE)); }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "support.h"
+#include "native.h"
 
-#include <stdatomic.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum { PARTS = 4 };
 
@@ -424,44 +422,21 @@ END_TEST
  * A native kernel has the buffer, and the part's last command ends in the thread that lets the
  * native kernel end only afterwards.
  */
-static atomic_int native_state; /* 1: it runs, 2: it may end, 3: nobody told it to */
-
-static void CL_CALLBACK stay(void *arguments) {
-    (void)arguments;
-    native_state = 1;
-    for (int i = 0; i < 50000 && native_state != 2; i++)
-        usleep(200);
-    if (native_state != 2)
-        native_state = 3;
-}
-
 START_TEST(released_while_the_buffer_is_busy) {
-    void *argument = NULL;
-    const void *place = &argument;
-
     for (int round = 0; round < 20; round++) {
-        cl_command_queue natives = make_queue(0);
         cl_event gate = make_user_event();
 
         begin();
         cl_mem child = part(parent, 2, 1);
-        native_state = 0;
-        ck_ok(clEnqueueNativeKernel(natives, stay, &argument, sizeof(argument), 1, &parent, &place,
-                                    0, NULL, NULL));
-        ck_ok(clFlush(natives));
-        while (native_state == 0)
-            usleep(200);
+        occupy(parent);
         write_ints(child, values + part_count, part_count);
         ck_ok(clEnqueueReadBuffer(queue, child, CL_FALSE, 0, part_size, values, 1, &gate, NULL));
         ck_ok(clReleaseMemObject(child));
         ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
         ck_ok(clFinish(queue));
-        ck_assert_int_eq(native_state, 1);
-        native_state = 2;
-        ck_ok(clFinish(natives));
+        vacate();
         ck_assert_mem_eq(values, values + part_count, part_size);
         ck_ok(clReleaseEvent(gate));
-        ck_ok(clReleaseCommandQueue(natives));
         end();
     }
 }

@@ -37,7 +37,7 @@ unsigned tutti_transfer_path_straight(unsigned users, unsigned able, size_t size
 /* Are there users, and do all of them work in home memory itself? */
 bool tutti_transfer_path_is_home(unsigned users);
 
-/* Do transfers of the device gain by page-locked memory? GPUs; with "staged" all but PoCL. */
+/* Do transfers of the device gain by page-locked memory? GPUs; if "staged", all with their own. */
 bool tutti_transfer_path_pins(const struct tutti_real_device *device);
 
 /* Of the machine. */
