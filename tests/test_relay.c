@@ -232,6 +232,63 @@ START_TEST(a_map_stays) {
 }
 END_TEST
 
+/* Kernels before a map for invalidating read all bytes, though home memory never gets the part. */
+static void map_after_reader(cl_mem source, cl_mem mapped, size_t offset) {
+    enum { PART = 1 << 20, ROUNDS = 16 };
+    cl_mem target = make_buffer(0, BYTES, NULL), other[4];
+
+    for (int i = 0; i < 4; i++)
+        other[i] = make_ramp();
+    for (int round = 1; round <= ROUNDS; round++) {
+        cl_int *ints;
+        add_to(source, 1, INTS);
+        ck_ok(clFinish(queue));
+        for (int i = 0; i < 4; i++) /* so that the reader begins later than the map */
+            add_to(other[i], 1, INTS);
+        copy_to(source, target, INTS);
+        ints = clEnqueueMapBuffer(queue, mapped, CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, offset,
+                                  PART, 0, NULL, NULL, &error);
+        ck_ok(error);
+        for (int i = 0; i < PART / 4; i++)
+            ints[i] = PART / 4 + i + round;
+        ck_ok(clEnqueueUnmapMemObject(queue, mapped, ints, 0, NULL, NULL));
+        ck_ramp(target, round);
+    }
+    ck_ramp(source, ROUNDS);
+    for (int i = 0; i < 4; i++)
+        ck_ok(clReleaseMemObject(other[i]));
+    ck_ok(clReleaseMemObject(target));
+}
+
+START_TEST(a_map_comes_after_readers) {
+    open_all();
+    cl_mem source = make_ramp();
+
+    map_after_reader(source, source, 1 << 20);
+    ck_ok(clReleaseMemObject(source));
+    close_all();
+}
+END_TEST
+
+/* What is mapped then is the buffer's home memory. */
+START_TEST(a_map_of_a_part_comes_after_readers) {
+    cl_buffer_region region = {1 << 20, 2 << 20};
+    open_all();
+    cl_int *own = malloc(BYTES);
+    for (int i = 0; i < INTS; i++)
+        own[i] = i;
+    cl_mem source = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, own);
+    cl_mem part =
+        ck_made(clCreateSubBuffer(source, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+
+    map_after_reader(source, part, 0);
+    ck_ok(clReleaseMemObject(part));
+    ck_ok(clReleaseMemObject(source));
+    free(own);
+    close_all();
+}
+END_TEST
+
 /* The program's own memory is home memory; it has the bytes when the host may look at it. */
 START_TEST(memory_of_the_program) {
     open_all();
@@ -275,8 +332,9 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        a_buffer_wanders, one_source_for_many,   the_host_between_devices,
-        a_map_stays,      memory_of_the_program, parts_go_across,
+        a_buffer_wanders,      one_source_for_many,       the_host_between_devices,
+        a_map_stays,           a_map_comes_after_readers, a_map_of_a_part_comes_after_readers,
+        memory_of_the_program, parts_go_across,
     };
 
     if (!test_log_begin())

@@ -33,6 +33,14 @@ static bool remaps(const struct tutti_transfer *transfer, const struct tutti_vie
 }
 
 /*
+ * Does home memory never get the mapped bytes? What is brought there from a device while they are
+ * mapped leaves them out: none who still want all bytes may come by them there.
+ */
+static bool invalidates(const struct tutti_transfer *transfer) {
+    return transfer->map.flags & CL_MAP_WRITE_INVALIDATE_REGION;
+}
+
+/*
  * Where the buffer's home memory is mapped, the map and the unmap use that too: after what was
  * brought there before, and if the map changes bytes of it, after those who read them.
  */
@@ -42,8 +50,8 @@ static void use_mapped(struct tutti_transfer *transfer, bool changes) {
         return;
     size_t begin = view->origin + tutti_transfer_first(transfer, 0);
     size_t end = view->origin + tutti_transfer_end(transfer, 0);
-    changes = changes &&
-              (tutti_coherence_is_stale(view->root, begin, end) || remaps(transfer, view->root));
+    changes = changes && (invalidates(transfer) || remaps(transfer, view->root) ||
+                          tutti_coherence_is_stale(view->root, begin, end));
     tutti_acquisition_add(&transfer->acquisition, view->root, changes ? TUTTI_WRITES : TUTTI_READS);
 }
 
@@ -86,7 +94,7 @@ void tutti_transfer_pin(cl_mem mem, const struct tutti_map *map, cl_command_queu
 static bool prepare_map(struct tutti_transfer *transfer) {
     if (!tutti_transfer_prepare_read(transfer))
         return false;
-    if (remaps(transfer, transfer->view[0]))
+    if (invalidates(transfer) || remaps(transfer, transfer->view[0]))
         tutti_acquisition_add(&transfer->acquisition, transfer->view[0], TUTTI_WRITES);
     use_mapped(transfer, true);
     return true;
@@ -106,7 +114,7 @@ cl_int tutti_transfer_begin_map(const struct tutti_transfer *transfer) {
 static cl_int execute_map(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     cl_int error = CL_SUCCESS;
-    if (transfer->map.flags & CL_MAP_WRITE_INVALIDATE_REGION)
+    if (invalidates(transfer))
         ; /* the program writes all of it */
     else if (mapped_elsewhere(mem))
         error = tutti_access_read(transfer->view[0], &transfer->place[0], transfer->map.pointer,
