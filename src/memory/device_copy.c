@@ -14,41 +14,49 @@
 #define MOST_BLOCKING ((size_t)8 << 20)
 
 /*
- * NVIDIA's driver counts a whole slice pitch for the last slice, which may reach past the end of a
- * buffer. Without more slices the place can be named in rows alone.
+ * NVIDIA's driver counts a whole pitch for the last slice and for the last row, which may reach
+ * past the end of a buffer. Without more slices the place can be named by its first byte alone,
+ * which it does not add to the rows.
  */
 static struct tutti_place without_slices(const struct tutti_place *place,
                                          const struct tutti_region *region) {
     struct tutti_place flat = *place;
     if (region->size[2] > 1)
         return flat;
-    size_t first = tutti_place_first(place);
-    flat.origin[0] = first % place->row_pitch;
-    flat.origin[1] = first / place->row_pitch;
-    flat.origin[2] = 0;
+    flat.origin[0] = tutti_place_first(place);
+    flat.origin[1] = flat.origin[2] = 0;
     flat.slice_pitch = place->row_pitch * region->size[1];
     return flat;
 }
 
-/* The same with more slices: then the last one goes by itself. */
-static bool overhangs(const struct tutti_view *view, const struct tutti_place *place,
-                      const struct tutti_region *region) {
-    return !tutti_shape_is_boxed(&view->shape) && region->size[2] > 1 &&
-           (place->origin[2] + region->size[2]) * place->slice_pitch > view->size;
+bool tutti_copy_overhangs(const struct tutti_view *view, const struct tutti_place *place,
+                          const struct tutti_region *region) {
+    if (tutti_shape_is_boxed(&view->shape) || tutti_region_is_linear(region))
+        return false;
+    return region->size[2] > 1
+               ? (place->origin[2] + region->size[2]) * place->slice_pitch > view->size
+               : region->size[1] * place->row_pitch > view->size;
 }
 
+/* What overhangs goes in two: its last slice, or row, by itself. */
+static int outermost(const struct tutti_region *region) { return region->size[2] > 1 ? 2 : 1; }
+
 static struct tutti_region but_last(const struct tutti_region *region) {
-    return (struct tutti_region){{region->size[0], region->size[1], region->size[2] - 1}};
+    struct tutti_region most = *region;
+    most.size[outermost(region)]--;
+    return most;
 }
 
 static struct tutti_region only_last(const struct tutti_region *region) {
-    return (struct tutti_region){{region->size[0], region->size[1], 1}};
+    struct tutti_region last = *region;
+    last.size[outermost(region)] = 1;
+    return last;
 }
 
 static struct tutti_place at_last(const struct tutti_place *place,
                                   const struct tutti_region *region) {
     struct tutti_place last = *place;
-    last.origin[2] += region->size[2] - 1;
+    last.origin[outermost(region)] += region->size[outermost(region)] - 1;
     return last;
 }
 
@@ -204,7 +212,7 @@ cl_int tutti_copy_read(const struct tutti_view *view, const struct tutti_copy *c
     cl_int error;
     if (!copy->mem)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    if (overhangs(view, from, region) && !copy->bytes) {
+    if (tutti_copy_overhangs(view, from, region) && !copy->bytes) {
         struct tutti_region most = but_last(region), last = only_last(region);
         struct tutti_place last_from = at_last(from, region), last_to = at_last(to, region);
         error = tutti_copy_read(view, copy, from, target, to, &most);
@@ -231,7 +239,7 @@ cl_int tutti_copy_write(const struct tutti_view *view, const struct tutti_copy *
     cl_int error;
     if (!copy->mem)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    if (overhangs(view, to, region) && !copy->bytes) {
+    if (tutti_copy_overhangs(view, to, region) && !copy->bytes) {
         struct tutti_region most = but_last(region), last = only_last(region);
         struct tutti_place last_from = at_last(from, region), last_to = at_last(to, region);
         error = tutti_copy_write(view, copy, to, source, from, &most);
@@ -372,8 +380,8 @@ cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_c
         tutti_staging_copy(target->copy->bytes, &to, source->copy->bytes, &from, region);
         return CL_SUCCESS;
     }
-    if (overhangs(source->view, source->place, region) ||
-        overhangs(target->view, target->place, region)) {
+    if (tutti_copy_overhangs(source->view, source->place, region) ||
+        tutti_copy_overhangs(target->view, target->place, region)) {
         struct tutti_region most = but_last(region), last = only_last(region);
         struct tutti_place from = at_last(source->place, region);
         struct tutti_place to = at_last(target->place, region);

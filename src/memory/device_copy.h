@@ -27,8 +27,15 @@ cl_int tutti_copy_start(const struct tutti_view *view, const struct tutti_copy *
 void tutti_copy_end(const struct tutti_copy *copy, cl_event *event, cl_int *error);
 
 /*
+ * Would a driver that counts whole pitches see the part of a buffer reach past its end? Then it
+ * takes two commands.
+ */
+bool tutti_copy_overhangs(const struct tutti_view *view, const struct tutti_place *place,
+                          const struct tutti_region *region);
+
+/*
  * The same for a buffer, as one command of the caller's queue, with the driver's lock held and
- * nothing counted. Not for more slices than one. `event` may be NULL.
+ * nothing counted. Not for more slices than one, nor for what overhangs. `event` may be NULL.
  */
 cl_int tutti_copy_enqueue(const struct tutti_copy *copy, cl_command_queue queue, bool to_device,
                           const struct tutti_place *there, void *memory,

@@ -146,7 +146,9 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
         return TIME;
     if (at_home)
         return size <= LARGEST_AT_HOME ? TIME + (double)size / RATE : 0;
-    if (!tutti_region_is_linear(&transfer->region) && transfer->region.size[2] > 1)
+    if (!tutti_region_is_linear(&transfer->region) &&
+        (transfer->region.size[2] > 1 ||
+         tutti_copy_overhangs(view, &transfer->place[0], &transfer->region)))
         return 0;
     if (size <= LARGEST)
         return TIME + (double)size / RATE;
