@@ -29,27 +29,6 @@ static void register_view(starpu_data_handle_t handle, home_node_number home_nod
             *(const struct tutti_interface *)data_interface;
 }
 
-/* Home memory that a device which shares host memory can work in: without padding. */
-static void *packed_home(struct tutti_view *view) {
-    static const struct tutti_place start;
-    struct tutti_place packed = tutti_view_packed(view, &start);
-    struct tutti_place at_home = tutti_view_at_home(view, &start);
-    return packed.row_pitch == at_home.row_pitch && packed.slice_pitch == at_home.slice_pitch
-               ? tutti_view_home(view)
-               : NULL;
-}
-
-static cl_int create_storage(const struct tutti_real_device *device, struct tutti_view *view,
-                             struct tutti_storage *storage) {
-    if (!view->svm)
-        return tutti_storage_create(device, &view->shape, view->size,
-                                    device->at_home ? packed_home(view) : NULL, storage);
-    /* Kernels get its address. */
-    storage->bytes = tutti_view_home(view);
-    storage->at_home = true;
-    return CL_SUCCESS;
-}
-
 static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     struct tutti_interface *interface = data_interface;
     struct tutti_view *view = interface->view;
@@ -60,7 +39,7 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     memset(&interface->storage, 0, sizeof(interface->storage));
     if (!tutti_room_take(device, view->size))
         return -ENOMEM;
-    cl_int error = create_storage(device, view, &interface->storage);
+    cl_int error = tutti_view_create_storage(view, device, &interface->storage);
     if (error == CL_SUCCESS) {
         tutti_room_filled(device);
         tutti_view_hand_over(view);
@@ -86,7 +65,7 @@ static void deallocate(void *data_interface, unsigned node) {
         tutti_relay_leave(view, device);
     if (!view->leaving && interface->storage.mem && !interface->storage.at_home)
         tutti_history_evict(view->history, device);
-    tutti_storage_release(device, &view->shape, view->size, &interface->storage);
+    tutti_view_release_storage(view, device, &interface->storage);
     tutti_view_hand_over(view);
     tutti_room_give_back(device, view->size);
 }

@@ -43,16 +43,17 @@ bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device
     int allocated = 0, valid = 0;
     if ((unsigned)atomic_load_explicit(&view->users, memory_order_acquire) != users)
         return false;
-    starpu_data_query_status(view->handle, (int)device->place.node, &allocated, &valid, NULL);
+    starpu_data_query_status(view->handle, tutti_view_node(view, device), &allocated, &valid, NULL);
     return mode == STARPU_W ? allocated : valid;
 }
 
 static void acquired(void *argument) {
     struct tutti_stay *stay = argument;
     tutti_view_take_over(stay->view);
-    struct tutti_interface *interface =
+    const struct tutti_interface *interface =
         starpu_data_get_interface_on_node(stay->view->handle, stay->device->place.node);
-    atomic_store(&stay->storage, &interface->storage);
+    atomic_store(&stay->storage, stay->view->at_home ? tutti_view_storage(stay->view, stay->device)
+                                                     : &interface->storage);
     stay->granted(stay->argument);
 }
 
@@ -95,7 +96,8 @@ struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_d
     stay->granted = granted;
     stay->argument = argument;
     attach(stay);
-    starpu_data_acquire_on_node_cb(view->handle, (int)device->place.node, mode, acquired, stay);
+    starpu_data_acquire_on_node_cb(view->handle, tutti_view_node(view, device), mode, acquired,
+                                   stay);
     return stay;
 }
 
@@ -103,7 +105,7 @@ void tutti_stay_release(struct tutti_stay *stay) {
     if (!stay || atomic_fetch_sub(&stay->references, 1) != 1)
         return;
     tutti_view_hand_over(stay->view);
-    starpu_data_release_on_node(stay->view->handle, (int)stay->device->place.node);
+    starpu_data_release_on_node(stay->view->handle, tutti_view_node(stay->view, stay->device));
     free(stay);
 }
 

@@ -134,13 +134,17 @@ static cl_int create_locked(const struct tutti_real_device *device, const struct
     return error;
 }
 
+bool tutti_storage_may_use(const struct tutti_real_device *device, const void *home) {
+    return (uintptr_t)home % (device->mem_base_addr_align / 8) == 0;
+}
+
 cl_int tutti_storage_create(const struct tutti_real_device *device, const struct tutti_shape *shape,
                             size_t size, void *home, struct tutti_storage *storage) {
     memset(storage, 0, sizeof(*storage));
     if (reuse(device, shape, size, storage))
         return CL_SUCCESS;
     if (device->shares_host) {
-        storage->at_home = home && (uintptr_t)home % (device->mem_base_addr_align / 8) == 0;
+        storage->at_home = home && tutti_storage_may_use(device, home);
         storage->bytes = storage->at_home ? home : tutti_block_allocate(size);
         if (!storage->bytes)
             return CL_OUT_OF_HOST_MEMORY;

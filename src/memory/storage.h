@@ -19,6 +19,9 @@ struct tutti_storage {
 cl_int tutti_storage_create(const struct tutti_real_device *device, const struct tutti_shape *shape,
                             size_t size, void *home, struct tutti_storage *storage);
 
+/* May the device, which shares host memory, work in this memory itself? NULL: ours, aligned. */
+bool tutti_storage_may_use(const struct tutti_real_device *device, const void *home);
+
 /*
  * Gives them up. Some that are on a device of its own memory are kept for the next view of that
  * shape and size: a program that makes and releases buffers in a loop does not wait for the driver.

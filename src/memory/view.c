@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/view.h"
 
+#include "log.h"
 #include "memory/block.h"
 #include "memory/pinned.h"
 #include "memory/relay.h"
@@ -52,11 +53,30 @@ static bool init(struct tutti_view *view, struct tutti_history *history, size_t 
     return true;
 }
 
+/* Home memory that a device which shares host memory can work in: without padding. */
+static bool is_packed(const struct tutti_view *view) {
+    static const struct tutti_place start;
+    struct tutti_place packed = tutti_view_packed(view, &start);
+    struct tutti_place at_home = tutti_view_at_home(view, &start);
+    return packed.row_pitch == at_home.row_pitch && packed.slice_pitch == at_home.slice_pitch;
+}
+
+/* The devices are known, and what is the home memory if that is the program's. */
+static void enter(struct tutti_view *view) {
+    const struct tutti_device_list *list = tutti_devices();
+    view->at_home = is_packed(view);
+    for (unsigned d = 0; d < list->count && view->at_home; d++) {
+        const struct tutti_real_device *device = list->device[d];
+        view->at_home = device->at_home && tutti_storage_may_use(device, view->home);
+    }
+    tutti_interface_register(view);
+}
+
 bool tutti_view_init(struct tutti_view *view, struct tutti_history *history, size_t size,
                      void *users) {
     if (!init(view, history, size, NULL, users))
         return false;
-    tutti_interface_register(view);
+    enter(view);
     return true;
 }
 
@@ -69,7 +89,7 @@ bool tutti_view_init_image(struct tutti_view *view, struct tutti_history *histor
     struct tutti_place packed = tutti_view_packed(view, &start);
     view->row_pitch = users ? row_pitch : packed.row_pitch;
     view->slice_pitch = users ? slice_pitch : packed.slice_pitch;
-    tutti_interface_register(view);
+    enter(view);
     return true;
 }
 
@@ -78,12 +98,64 @@ bool tutti_view_init_part(struct tutti_view *view, struct tutti_history *history
                           const struct tutti_shape *shape) {
     if (!init(view, history, size, shape, NULL))
         return false;
-    tutti_interface_register(view);
+    enter(view);
     view->root = root;
     view->origin = origin;
     view->sibling = root->sibling;
     root->sibling = view;
     return true;
+}
+
+/* `home`: NULL if the device can't work there. */
+static cl_int create_storage(struct tutti_view *view, const struct tutti_real_device *device,
+                             void *home, struct tutti_storage *storage) {
+    if (!view->svm)
+        return tutti_storage_create(device, &view->shape, view->size, home, storage);
+    /* Kernels get its address. */
+    storage->bytes = home;
+    storage->at_home = true;
+    return CL_SUCCESS;
+}
+
+cl_int tutti_view_create_storage(struct tutti_view *view, const struct tutti_real_device *device,
+                                 struct tutti_storage *storage) {
+    memset(storage, 0, sizeof(*storage));
+    if (view->at_home) {
+        *storage = *tutti_view_storage(view, device);
+        return storage->at_home ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    }
+    bool at_home = view->svm || (device->at_home && is_packed(view));
+    return create_storage(view, device, at_home ? tutti_view_home(view) : NULL, storage);
+}
+
+void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real_device *device,
+                                struct tutti_storage *storage) {
+    if (!view->at_home)
+        tutti_storage_release(device, &view->shape, view->size, storage);
+}
+
+const struct tutti_storage *tutti_view_storage(struct tutti_view *view,
+                                               const struct tutti_real_device *device) {
+    static const struct tutti_storage none;
+    void *home = tutti_view_home(view);
+    pthread_mutex_lock(&view->lock);
+    if (!view->real)
+        view->real = calloc(tutti_devices()->count, sizeof(*view->real));
+    struct tutti_storage *storage = view->real ? &view->real[device->index] : NULL;
+    if (storage && home && !storage->at_home) {
+        cl_int error = create_storage(view, device, home, storage);
+        if (error != CL_SUCCESS)
+            tutti_log(ERROR, "%s: no memory object for %zu bytes (error %d)", device->name,
+                      view->size, error);
+    }
+    pthread_mutex_unlock(&view->lock);
+    return storage ? storage : &none;
+}
+
+static void release_storage(struct tutti_view *view) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; d < list->count && view->real; d++)
+        tutti_storage_release(list->device[d], &view->shape, view->size, &view->real[d]);
 }
 
 void tutti_view_destroy(struct tutti_view *view) {
@@ -93,6 +165,7 @@ void tutti_view_destroy(struct tutti_view *view) {
         tutti_stay_end(view);
         starpu_data_unregister_no_coherency(view->handle);
         tutti_view_take_over(view);
+        release_storage(view);
         tutti_runtime_idle(1);
         if (!view->home_is_users && !view->pinned)
             tutti_block_free(view->home, view->size);
@@ -109,6 +182,7 @@ void tutti_view_destroy(struct tutti_view *view) {
         free(mapped);
     }
     tutti_last_user_release(view->last_user);
+    free(view->real);
     pthread_mutex_destroy(&view->lock);
 }
 

@@ -72,6 +72,8 @@ struct tutti_view {
 
     struct tutti_stay *stay; /* see stay.h */
 
+    bool at_home; /* all devices work in the home memory itself: StarPU has no other copy */
+
     atomic_uint handed; /* see tutti_view_hand_over */
     bool leaving;       /* being destroyed, and used no more: what leaves a device is not evicted */
 
@@ -86,6 +88,7 @@ struct tutti_view {
     struct tutti_svm_home *svm;  /* svm_home.h: the home memory's; written before the first use */
     size_t moved;                /* bytes from and to the program's memory, until it is locked */
     struct tutti_mapped *mapped;
+    struct tutti_storage *real; /* each device's objects over the home memory, where `at_home` */
 };
 
 /*
@@ -170,6 +173,25 @@ void tutti_view_destroy(struct tutti_view *view);
 void *tutti_view_home(struct tutti_view *view);
 void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
                           size_t bytes, bool unmaps);
+
+/*
+ * A device's objects over the home memory of a view that is `at_home`, made now if need be. Empty
+ * when they can't be: then commands that use them fail.
+ */
+const struct tutti_storage *tutti_view_storage(struct tutti_view *view,
+                                               const struct tutti_real_device *device);
+
+/* The same for what StarPU keeps on the device's memory node. Errors as tutti_storage_create's. */
+cl_int tutti_view_create_storage(struct tutti_view *view, const struct tutti_real_device *device,
+                                 struct tutti_storage *storage);
+void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real_device *device,
+                                struct tutti_storage *storage);
+
+/* Where StarPU keeps the copy that the device works on. */
+static inline int tutti_view_node(const struct tutti_view *view,
+                                  const struct tutti_real_device *device) {
+    return view->at_home ? STARPU_MAIN_RAM : (int)device->place.node;
+}
 
 /*
  * Which copies are valid; the view must be acquired, so that the answer stays true. A device's copy

@@ -19,6 +19,13 @@
 #define LONGEST 500.0 /* µs in all */
 #define MOST_VIEWS 64
 #define MOST_OPEN 64 /* each end looks through the open ones */
+/*
+ * µs: of kernels that have nothing in common, where several devices might execute them at the same
+ * time. About StarPU's price for a task, and some of them.
+ */
+#define TINY 10.0
+#define LONGEST_OF_SEVERAL 100.0
+#define AHEAD 2 /* batches for each device, so that none waits for the next one */
 
 static void release(struct tutti_batch *batch) {
     if (batch)
@@ -169,18 +176,60 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
             (tutti_device_task_fitting(batch->use, count) & batch->devices) == batch->devices);
 }
 
+/*
+ * May a short task be collected with others that it has nothing in common with? Then how many
+ * devices have to be at work before it waits, else 0. Where only one device can execute it, it
+ * waits for that one anyhow; where several can, it may if it takes less than StarPU's share of it
+ * would, and no data has to be brought to any of them.
+ */
+static unsigned crowd_devices(unsigned devices, double time) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned count = (unsigned)__builtin_popcount(devices);
+    if (count > 1 && time > TINY)
+        return 0;
+    for (unsigned d = 0; d < list->count && count > 1; d++)
+        if (devices & 1u << d && !list->device[d]->at_home)
+            return 0;
+    return count;
+}
+
 void tutti_batch_forget(struct tutti_graph *graph) {
-    release(graph->latest);
-    graph->latest = NULL;
+    for (unsigned i = 0; i < TUTTI_RECENT_BATCHES; i++) {
+        release(graph->recent[i]);
+        graph->recent[i] = NULL;
+    }
 }
 
 /* Notes a batch that others may be collected behind. */
 static void remember(struct tutti_batch *batch) {
-    if (!batch->brief || !tutti_is_one_device(batch->devices))
+    struct tutti_batch **recent = batch->context->graph.recent;
+    if (!batch->brief || !crowd_devices(batch->devices, 0))
         return;
+    release(recent[TUTTI_RECENT_BATCHES - 1]);
+    memmove(recent + 1, recent, (TUTTI_RECENT_BATCHES - 1) * sizeof(*recent));
     atomic_fetch_add(&batch->user.references, 1);
-    release(batch->context->graph.latest);
-    batch->context->graph.latest = batch;
+    recent[0] = batch;
+}
+
+/*
+ * The oldest of as many recent batches as keep the devices at work: its end leaves one of them with
+ * little to do. NULL: there are fewer.
+ */
+static struct tutti_batch *find_ahead(struct tutti_graph *graph, unsigned devices, unsigned count) {
+    struct tutti_batch **last = graph->recent;
+    struct tutti_batch *found = NULL;
+    for (unsigned i = 0; i < TUTTI_RECENT_BATCHES && graph->recent[i]; i++) {
+        struct tutti_batch *batch = graph->recent[i];
+        graph->recent[i] = NULL;
+        if (atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
+            release(batch);
+            continue;
+        }
+        *last++ = batch;
+        if (batch->devices == devices && count > 0 && --count == 0)
+            found = batch;
+    }
+    return found;
 }
 
 static void submit(struct tutti_batch *batch) {
@@ -306,23 +355,18 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
     return true;
 }
 
-/*
- * Where only one device can execute the task, it waits for that device anyhow, and may as well be
- * collected with what it has nothing in common with.
- */
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
-    if (conflicts->several || conflicts->open || !tutti_is_one_device(task->devices))
+    unsigned count = crowd_devices(task->devices, task->time);
+    if (conflicts->several || conflicts->open || count == 0)
         return;
+    double most = count > 1 ? LONGEST_OF_SEVERAL : LONGEST;
     for (struct tutti_batch *batch = graph->open; batch && !conflicts->open;
          batch = batch->next_open)
-        if (batch->devices == task->devices)
+        if (batch->devices == task->devices && batch->expected + task->time <= most)
             conflicts->open = batch;
-    struct tutti_batch *latest = graph->latest;
-    if (latest && atomic_load(&latest->state) == TUTTI_BATCH_OVER)
-        tutti_batch_forget(graph);
-    else if (latest && latest->devices == task->devices && !conflicts->running)
-        conflicts->running = latest;
+    if (!conflicts->running)
+        conflicts->running = find_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1);
 }
 
 /*

@@ -34,6 +34,7 @@ struct tutti_batch {
     unsigned long order; /* in which batches were made: the program's, but for what waits */
     double expected;     /* µs, on the device that is best at it */
     unsigned devices;    /* bit d: real device d may execute all of it */
+    bool at_home;        /* so are all its views, on any device */
     struct tutti_device_use *use; /* of all tasks together, each view once */
     unsigned count, room;
     struct tutti_device_use few[TUTTI_BATCH_FEW]; /* `use`, as long as they have room here */

@@ -19,6 +19,8 @@
 #define WORTH_WAITING 100.0
 #define WORTH_WAITING_IF_DELAYED 2000.0
 
+#define MOST_AT_HOME 256 /* views of one batch */
+
 /* The codelet's implementations: StarPU's worker goes on while the device works, or waits. */
 enum { GOES_ON, WAITS };
 
@@ -98,7 +100,9 @@ static void execute(void *buffers[], void *argument) {
     tutti_idle_worked();
     tutti_direct_mark(device);
     for (unsigned i = 0; i < batch->count; i++)
-        batch->use[i].storage = &((const struct tutti_interface *)buffers[i])->storage;
+        batch->use[i].storage = batch->at_home
+                                    ? tutti_view_storage(batch->use[i].view, device)
+                                    : &((const struct tutti_interface *)buffers[i])->storage;
     tutti_execution_start(batch, waits(batch, device) ? TUTTI_ENDS_HERE : TUTTI_ENDS_LATER);
     if (batch->end && !tell_starpu(device, batch->end))
         batch->outcome = device->dispatch->clFinish(batch->queue);
@@ -107,15 +111,22 @@ static void execute(void *buffers[], void *argument) {
 static struct starpu_perfmodel model = {
     .type = STARPU_PER_ARCH, .arch_cost_function = cost, .symbol = "tutti"};
 
-static struct starpu_codelet codelet = {
-    .where = STARPU_OPENCL,
-    .can_execute = can_execute,
-    .opencl_funcs = {[GOES_ON] = execute, [WAITS] = execute},
-    .opencl_flags = {[GOES_ON] = STARPU_OPENCL_ASYNC},
-    .nbuffers = STARPU_VARIABLE_NBUFFERS,
-    .model = &model,
-    .name = "tutti",
-};
+#define CODELET                                                                                    \
+    .where = STARPU_OPENCL, .can_execute = can_execute,                                            \
+    .opencl_funcs = {[GOES_ON] = execute, [WAITS] = execute},                                      \
+    .opencl_flags = {[GOES_ON] = STARPU_OPENCL_ASYNC}, .nbuffers = STARPU_VARIABLE_NBUFFERS,       \
+    .model = &model, .name = "tutti"
+
+static struct starpu_codelet codelet = {CODELET};
+
+/*
+ * Where all devices work in home memory there is one copy, and StarPU has nothing to bring. With a
+ * copy for each it would ask the worker of the device that has it, which may be at a long kernel.
+ */
+static int home_nodes[MOST_AT_HOME];
+_Static_assert(STARPU_MAIN_RAM == 0, "the home nodes are zeroed");
+static struct starpu_codelet codelet_at_home = {CODELET, .specific_nodes = 1,
+                                                .dyn_nodes = home_nodes};
 
 static pthread_once_t driven_once = PTHREAD_ONCE_INIT;
 static unsigned driven;   /* bits of the real devices that StarPU drives */
@@ -161,11 +172,20 @@ unsigned tutti_device_task_fitting(const struct tutti_device_use *use, unsigned 
     return fitting;
 }
 
+/* Then so are the devices. */
+static bool is_at_home(const struct tutti_batch *batch, unsigned count) {
+    bool at_home = count <= MOST_AT_HOME;
+    for (unsigned i = 0; i < batch->count && at_home; i++)
+        at_home = batch->use[i].view->at_home;
+    return at_home;
+}
+
 void tutti_device_task_submit(struct tutti_batch *batch) {
     bool prints = batch->first->prints; /* then it is alone */
     unsigned count = batch->count + (prints ? 1 : 0);
+    batch->at_home = is_at_home(batch, count);
     struct starpu_task *starpu_task = starpu_task_create();
-    starpu_task->cl = &codelet;
+    starpu_task->cl = batch->at_home ? &codelet_at_home : &codelet;
     starpu_task->callback_func = finished;
     starpu_task->callback_arg = batch;
     starpu_task->nbuffers = (int)count;

@@ -3,6 +3,8 @@
 
 #include "sched/batch.h"
 
+#include <string.h>
+
 /* What this thread dispatches now. */
 static _Thread_local const struct tutti_graph *dispatching;
 
@@ -13,7 +15,7 @@ void tutti_graph_init(struct tutti_graph *graph) {
     graph->dispatching = false;
     graph->open = NULL;
     graph->open_count = 0;
-    graph->latest = NULL;
+    memset(graph->recent, 0, sizeof(graph->recent));
 }
 
 void tutti_graph_destroy(struct tutti_graph *graph) {

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 struct tutti_batch;
+#define TUTTI_RECENT_BATCHES 16
 
 /*
  * Our own half of the dependency graph: what StarPU can't order. Events of wait lists, user
@@ -24,7 +25,8 @@ struct tutti_graph {
     /* For the dispatching thread: what it has yet to give to StarPU (batch.h). */
     struct tutti_batch *open;
     unsigned open_count;
-    struct tutti_batch *latest; /* of short kernels that was submitted: a reference, or NULL */
+    /* Of short kernels, submitted, the last one first: references, or NULL. */
+    struct tutti_batch *recent[TUTTI_RECENT_BATCHES];
 };
 
 /* Something to do in the order of dispatch: a command, or housekeeping of memory objects. */

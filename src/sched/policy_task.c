@@ -26,8 +26,8 @@ void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task
     const struct tutti_device_list *list = tutti_devices();
     task->data = data;
     task->count = batch->count < TUTTI_MOST_DATA ? batch->count : TUTTI_MOST_DATA;
-    if (list->count == 1 && list->device[0]->at_home)
-        task->count = 0; /* there is no choice, and nothing to bring */
+    if (batch->at_home || (list->count == 1 && list->device[0]->at_home))
+        task->count = 0; /* there is nothing to bring, or no choice */
     for (unsigned i = 0; i < task->count; i++) {
         const struct tutti_device_use *use = &batch->use[i];
         data[i] = (struct tutti_plan_data){.bytes = use->view->size,
