@@ -111,6 +111,8 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
         task->result = CL_COMPLETE;
         error = move_by_host(transfer, device, queue, storage[0]->bytes);
     } else {
+        tutti_view_lock_home(task->use->view, device, tutti_region_bytes(&transfer->region),
+                             transfer->mapping == TUTTI_UNMAP);
         error = move(transfer, device, queue, storage[0]->mem, event);
     }
     /* Nobody can bring anything to the mapped bytes before the command is over. */
