@@ -26,6 +26,15 @@ static inline traffic_function find_traffic(void) {
     return function;
 }
 
+static inline cl_uint real_devices(void) {
+    cl_mem any = make_buffer(0, sizeof(cl_int), NULL);
+    cl_uint count = 0;
+
+    ck_ok(find_traffic()(any, 0, NULL, &count));
+    ck_ok(clReleaseMemObject(any));
+    return count;
+}
+
 /* On all real devices together. */
 static inline struct traffic traffic_of(cl_mem mem) {
     struct traffic on[MOST_REAL], sum = {0, 0, 0, 0, 0};
