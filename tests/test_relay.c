@@ -342,6 +342,7 @@ int main(int argc, char **argv) {
         return 99;
     setenv("TUTTI_TRANSFER", "staged", 1);
     setenv("TUTTI_SCHED", "random", 1);
+    setenv("TUTTI_BATCH", "never", 1); /* short kernels would go to one device together */
     int status = test_main(argc, argv, tests, COUNT(tests));
     test_log_end();
     return status;
