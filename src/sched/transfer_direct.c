@@ -16,9 +16,11 @@
  * Larger ones go on queues of their own, at the same time as kernels: those among which these go
  * are short, so that what could have gone beside them is late by little, where waking the threads
  * for the other way took 130 µs with 4 MiB, and 210 with 16 (H200). Between two page-locked buffers
- * both directions may be wanted at once.
+ * both directions may be wanted at once. What the program itself waits for may be larger: it starts
+ * nothing meanwhile.
  */
 #define LARGEST ((size_t)256 << 10)
+#define LARGEST_BLOCKING ((size_t)1 << 20)
 #define LARGEST_PINNED ((size_t)4 << 20)
 #define LARGEST_MAPPED ((size_t)16 << 20)
 #define LARGEST_AT_HOME ((size_t)1 << 20)
@@ -152,7 +154,7 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
         (transfer->region.size[2] > 1 ||
          tutti_copy_overhangs(view, &transfer->place[0], &transfer->region)))
         return 0;
-    if (size <= LARGEST)
+    if (size <= (transfer->task.command.event->caller_runs ? LARGEST_BLOCKING : LARGEST))
         return TIME + (double)size / RATE;
     size_t most = transfer->mapping ? LARGEST_MAPPED : LARGEST_PINNED;
     return size <= most && is_pinned(transfer) ? TIME : 0;
