@@ -3,9 +3,7 @@
  * Only Tutti: kernels that wait for one another go to StarPU as one task. TUTTI_BATCH=always makes
  * it do so whatever they take, and its log tells when it did.
  */
-#include "support.h"
-
-#include <unistd.h>
+#include "native.h"
 
 enum { N = 256, BYTES = N * sizeof(cl_int), BUFFERS = 6 };
 
@@ -395,6 +393,65 @@ START_TEST(waits_for_what_is_collected) {
 }
 END_TEST
 
+static void scale_in(cl_command_queue where, cl_mem mem, cl_event *event) {
+    size_t global = N;
+
+    set_mem(scale, 0, mem);
+    set_int(scale, 1, 1);
+    ck_ok(clEnqueueNDRangeKernel(where, scale, 1, NULL, &global, NULL, 0, NULL, event));
+    ck_ok(clFlush(where));
+}
+
+/* The host has a buffer for as long as it likes: only kernels that use that wait for it. */
+START_TEST(held_kernels_hold_no_others) {
+    cl_command_queue other = make_queue(0);
+    cl_event event;
+
+    begin();
+    for (int i = 0; i < 20; i++) { /* so that it is known what they take */
+        scale_in(queue, buffers[i % BUFFERS], NULL);
+        ck_ok(clFinish(queue));
+    }
+    occupy(buffers[0]);
+    for (int i = 0; i < 4; i++)
+        scale_in(queue, buffers[0], NULL);
+    for (int b = 1; b < BUFFERS; b++) {
+        scale_in(other, buffers[b], &event);
+        ck_ok(clWaitForEvents(1, &event));
+        ck_ok(clReleaseEvent(event));
+    }
+    vacate();
+    ck_ok(clFinish(queue));
+    ck_ok(clReleaseCommandQueue(other));
+    end();
+}
+END_TEST
+
+/* The same for kernels that the held one comes after. */
+START_TEST(held_kernels_hold_none_before_them) {
+    cl_event event;
+
+    begin();
+    occupy(buffers[0]);
+    for (int round = 0; round < 10; round++) {
+        set_mem(work, 0, buffers[1 + round % 4]);
+        set_int(work, 1, 20000);
+        launch(work, N);
+        scale_in(queue, buffers[1 + round % 4], &event);
+        set_mem(accumulate, 0, buffers[1 + round % 4]);
+        set_mem(accumulate, 1, buffers[0]);
+        set_int(accumulate, 2, 1);
+        if (round == 9)
+            launch(accumulate, N);
+        ck_ok(clWaitForEvents(1, &event));
+        ck_ok(clReleaseEvent(event));
+    }
+    vacate();
+    ck_ok(clFinish(queue));
+    end();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {a_chain_goes_as_one_task,
                                   a_chain_with_wait_lists,
@@ -405,7 +462,9 @@ int main(int argc, char **argv) {
                                   small_transfers_go_along,
                                   parts_of_a_buffer,
                                   each_command_has_its_event,
-                                  waits_for_what_is_collected};
+                                  waits_for_what_is_collected,
+                                  held_kernels_hold_no_others,
+                                  held_kernels_hold_none_before_them};
     if (!test_log_begin())
         return 99;
     setenv("TUTTI_BATCH", "always", 1);

@@ -90,6 +90,11 @@ struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bo
     return take(mem, overwrites, A_KERNEL);
 }
 
+struct tutti_version_users tutti_version_users(const struct tutti_view *view) {
+    unsigned long long users = atomic_load_explicit(&view->users, memory_order_relaxed);
+    return (struct tutti_version_users){(unsigned)users, (unsigned)(users >> KERNELS)};
+}
+
 void tutti_version_give_back_of_launch(struct tutti_view *view) {
     if (view)
         atomic_fetch_sub_explicit(&view->users, A_KERNEL, memory_order_release);

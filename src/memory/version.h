@@ -16,6 +16,12 @@
  * `overwrites`: the command writes every byte. By the dispatching thread.
  */
 struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites);
+/* Commands that use the view now, and how many of them are kernels. */
+struct tutti_version_users {
+    unsigned all, kernels;
+};
+struct tutti_version_users tutti_version_users(const struct tutti_view *view);
+
 void tutti_version_give_back(struct tutti_view *view); /* NULL is allowed */
 
 /*

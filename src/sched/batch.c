@@ -5,6 +5,7 @@
 #include "env.h"
 #include "log.h"
 #include "memory/stay.h"
+#include "memory/version.h"
 #include "sched/direct.h"
 #include "virtual_device/device.h"
 
@@ -140,6 +141,51 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     batch->expected += task->time;
 }
 
+static bool is_ready(struct tutti_batch *batch) {
+    return atomic_load_explicit(&batch->ready, memory_order_relaxed) ||
+           atomic_load(&batch->state) == TUTTI_BATCH_OVER;
+}
+
+/* How many commands of the batch, which may be NULL, use the view, and how all of them do. */
+static unsigned users_in(const struct tutti_batch *batch, const struct tutti_view *view,
+                         enum starpu_data_access_mode *mode) {
+    unsigned users = 0;
+    *mode = STARPU_NONE;
+    for (const struct tutti_device_task *task = batch ? batch->first : NULL; task;
+         task = task->next)
+        for (unsigned i = 0; i < task->count; i++)
+            if (task->use[i].view == view) {
+                *mode |= task->use[i].mode;
+                users++;
+            }
+    return users;
+}
+
+/*
+ * All of a batch wait for what any of its commands waits for. May the task join those of `batch`,
+ * or others if that is NULL, so that they wait for nothing else than devices? What the host does
+ * with a view may take as long as the program likes, and so does a kernel behind that.
+ */
+static bool joins_freely(struct tutti_batch *batch, const struct tutti_device_task *task) {
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_view *view = task->use[i].view;
+        enum starpu_data_access_mode mode;
+        unsigned within = users_in(batch, view, &mode);
+        bool writes = task->use[i].mode != STARPU_R;
+        if (within && (!writes || mode != STARPU_R))
+            continue;
+        struct tutti_version_users users = tutti_version_users(view);
+        if (users.all <= within + 1)
+            continue;
+        if (within || users.all - users.kernels > (task->is_kernel ? 0u : 1u))
+            return false;
+        struct tutti_batch *last = last_of(view);
+        if ((last && !is_ready(last)) || (writes && !(last && view->last_writes)))
+            return false;
+    }
+    return true;
+}
+
 static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     static atomic_ulong made;
     struct tutti_batch *batch = malloc(sizeof(*batch));
@@ -160,6 +206,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     batch->last = &batch->first;
     batch->devices = task->devices;
     batch->brief = is_brief(task);
+    batch->free = open && joins_freely(NULL, task);
     append(batch, task);
     return batch;
 }
@@ -226,7 +273,7 @@ static struct tutti_batch *find_ahead(struct tutti_graph *graph, unsigned device
             continue;
         }
         *last++ = batch;
-        if (batch->devices == devices && count > 0 && --count == 0)
+        if (batch->devices == devices && is_ready(batch) && count > 0 && --count == 0)
             found = batch;
     }
     return found;
@@ -361,9 +408,10 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
     if (conflicts->several || conflicts->open || count == 0)
         return;
     double most = count > 1 ? LONGEST_OF_SEVERAL : LONGEST;
-    for (struct tutti_batch *batch = graph->open; batch && !conflicts->open;
-         batch = batch->next_open)
-        if (batch->devices == task->devices && batch->expected + task->time <= most)
+    for (struct tutti_batch *batch = joins_freely(NULL, task) ? graph->open : NULL;
+         batch && !conflicts->open; batch = batch->next_open)
+        if (batch->devices == task->devices && batch->expected + task->time <= most &&
+            batch->free && is_ready(batch->behind))
             conflicts->open = batch;
     if (!conflicts->running)
         conflicts->running = find_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1);
@@ -384,7 +432,7 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
         return false;
     }
     if (conflicts.open) {
-        if (takes(conflicts.open, task)) {
+        if (takes(conflicts.open, task) && joins_freely(conflicts.open, task)) {
             append(conflicts.open, task);
             return true;
         }

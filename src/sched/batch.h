@@ -26,6 +26,8 @@ struct tutti_batch {
         TUTTI_BATCH_OVER,
     } state;
     bool brief;                             /* only short kernels: worth waiting for */
+    bool free;                              /* an open one: see joins_freely */
+    atomic_bool ready;                      /* a device executes it, or is about to */
     atomic_bool waits;                      /* StarPU's worker, for its end */
     struct tutti_batch *behind, *next_open; /* an open one: whose end submits it (a reference) */
 
@@ -64,6 +66,11 @@ void tutti_batch_flush(struct tutti_graph *graph);
 
 /* The graph goes, and what it remembers of batches. */
 void tutti_batch_forget(struct tutti_graph *graph);
+
+/* A device executes the batch, or will without waiting for anything but devices. */
+static inline void tutti_batch_note_ready(struct tutti_batch *batch) {
+    atomic_store_explicit(&batch->ready, true, memory_order_relaxed);
+}
 
 /*
  * The batch is over: frees it but for what views refer to. Tasks must be done with, or be ended

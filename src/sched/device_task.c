@@ -97,6 +97,7 @@ static void execute(void *buffers[], void *argument) {
     struct tutti_batch *batch = argument;
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     batch->device = device;
+    tutti_batch_note_ready(batch);
     tutti_idle_worked();
     tutti_direct_mark(device);
     for (unsigned i = 0; i < batch->count; i++)

@@ -28,6 +28,7 @@ struct tutti_device_task {
     } * use;
     double time; /* µs on the device that was measured to be best at it; 0: not measured */
     bool prints; /* keeps its order among all that print */
+    bool is_kernel;
 
     /*
      * Enqueues the real command on this queue of the device. `storage` holds the device's copy

@@ -304,6 +304,7 @@ bool tutti_direct_submit(struct tutti_batch *batch) {
         return false;
     }
     batch->direct = true;
+    tutti_batch_note_ready(batch);
     atomic_fetch_add(&commands[device->index], batch->length);
     atomic_init(&batch->missing, 1);
     for (unsigned i = 0; i < batch->count; i++) {

@@ -126,9 +126,10 @@ static void wake(unsigned device) {
 }
 
 static int push(struct starpu_task *starpu_task) {
-    const struct tutti_batch *batch = batch_of(starpu_task);
+    struct tutti_batch *batch = batch_of(starpu_task);
     struct tutti_plan_data data[TUTTI_MOST_DATA];
     struct tutti_plan_task task;
+    tutti_batch_note_ready(batch);
     tutti_policy_expect(batch, &task);
     tutti_policy_locate(batch, &task, data);
 
