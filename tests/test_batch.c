@@ -435,8 +435,9 @@ START_TEST(held_kernels_hold_none_before_them) {
     occupy(buffers[0]);
     for (int round = 0; round < 10; round++) {
         set_mem(work, 0, buffers[1 + round % 4]);
-        set_int(work, 1, 20000);
-        launch(work, N);
+        set_int(work, 1, 5000);
+        for (int i = 0; i < 8; i++) /* more than go past StarPU at once */
+            launch(work, N);
         scale_in(queue, buffers[1 + round % 4], &event);
         set_mem(accumulate, 0, buffers[1 + round % 4]);
         set_mem(accumulate, 1, buffers[0]);
