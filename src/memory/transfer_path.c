@@ -29,6 +29,7 @@ static struct tutti_staging_shape shape = {
 };
 
 static enum { AUTOMATIC, DIRECT, STAGED } wanted;
+static unsigned cores;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* "name=bytes" of one field; false when it is not that. */
@@ -59,6 +60,8 @@ static void read_shape(void) {
 
 static void read_environment(void) {
     read_shape();
+    long online = sysconf(_SC_NPROCESSORS_ONLN); /* reads files: 3 µs */
+    cores = online > 1 ? (unsigned)online : 1;
     const char *name = tutti_env_string(TUTTI_TRANSFER);
     if (!name || !*name || strcmp(name, "auto") == 0)
         wanted = AUTOMATIC;
@@ -126,14 +129,13 @@ unsigned tutti_transfer_path_straight(unsigned users, unsigned able, size_t size
 }
 
 unsigned tutti_transfer_path_cores(void) {
-    long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    return cores > 1 ? (unsigned)cores : 1;
+    pthread_once(&once, read_environment);
+    return cores;
 }
 
 /* Half of the cores: the others are the program's, and CPU devices'. */
 static unsigned spare_threads(void) {
     size_t threads = tutti_transfer_path_shape()->threads;
-    unsigned cores = tutti_transfer_path_cores();
     return threads ? (unsigned)threads : cores > 2 * MOST_SPARE ? MOST_SPARE : cores / 2;
 }
 
@@ -147,6 +149,6 @@ unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, siz
 }
 
 unsigned tutti_transfer_path_copy_threads(size_t size) {
-    unsigned threads = spare_threads();
-    return size >= LEAST_COPIED && threads >= LEAST_THREADS ? threads : 0;
+    unsigned threads = size >= LEAST_COPIED ? spare_threads() : 0;
+    return threads >= LEAST_THREADS ? threads : 0;
 }
