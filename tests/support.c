@@ -366,3 +366,15 @@ void test_log_close(FILE *log) {
     log_read = ftell(log);
     fclose(log);
 }
+
+int test_log_count(const char *part) {
+    char line[512];
+    int count = 0;
+    FILE *log = test_log_open();
+    if (!log)
+        return 0;
+    while (fgets(line, sizeof(line), log))
+        count += strstr(line, part) != NULL;
+    test_log_close(log);
+    return count;
+}

@@ -165,6 +165,8 @@ void test_log_end(void);
 /* What was logged since the last close, which notes how far it was read; NULL: nothing. */
 FILE *test_log_open(void);
 void test_log_close(FILE *log);
+/* How many of those lines contain this. */
+int test_log_count(const char *part);
 
 /* Small deterministic generator, so that a seed repeats a run. */
 uint32_t next_random(uint32_t *state);

@@ -77,17 +77,7 @@ static void check_all(struct state *state) {
 }
 
 /* How many batches went past StarPU since the last call. */
-static int went_directly(void) {
-    char line[256];
-    int count = 0;
-    FILE *log = test_log_open();
-    if (!log)
-        return 0;
-    while (fgets(line, sizeof(line), log))
-        count += strstr(line, "past StarPU") != NULL;
-    test_log_close(log);
-    return count;
-}
+static int went_directly(void) { return test_log_count("past StarPU"); }
 
 /* Set a parameter, run a kernel, look at a number: each is done when the call returns. */
 START_TEST(a_loop_of_small_commands) {

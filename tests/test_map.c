@@ -386,17 +386,6 @@ END_TEST
 /* True where Tutti's log is kept: in the variant whose devices have memory of their own. */
 static bool logs;
 
-static unsigned times_logged(const char *words) {
-    char line[512];
-    unsigned times = 0;
-    FILE *log = test_log_open();
-    while (log && fgets(line, sizeof(line), log))
-        times += strstr(line, words) != NULL;
-    if (log)
-        test_log_close(log);
-    return times;
-}
-
 /* Then its pages are locked, once. */
 START_TEST(own_memory_again_and_again) {
     enum { BYTES = 1 << 20, ITEMS = 64, ROUNDS = 5 }; /* Oclgrind is slow */
@@ -406,7 +395,7 @@ START_TEST(own_memory_again_and_again) {
     memset(memory, 0, BYTES);
     cl_mem buffer = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, memory);
 
-    times_logged("");
+    test_log_count("");
     ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
     ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
     for (cl_int i = 1; i <= ROUNDS; i++) {
@@ -423,7 +412,7 @@ START_TEST(own_memory_again_and_again) {
     }
     ck_ok(clFinish(queue));
     if (logs)
-        ck_assert_uint_eq(times_logged("bytes of the program"), 1);
+        ck_assert_int_eq(test_log_count("bytes of the program"), 1);
     ck_ok(clReleaseMemObject(buffer));
     ck_ok(clReleaseKernel(add));
     ck_ok(clReleaseProgram(program));
