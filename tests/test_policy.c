@@ -288,16 +288,16 @@ static struct tutti_plan_task guessed_task(double guess) {
 
 START_TEST(a_guess_is_tried_once_and_late) {
     make_machine(1, 1);
-    struct tutti_plan_task task = guessed_task(87);
+    struct tutti_plan_task task = guessed_task(8);
     unsigned before = 0;
 
     while (!choose(&task).probes && before < 1000) {
         give(&task);
         before++;
     }
-    /* A device 360 times slower where 87 were guessed would still end with the others. */
-    ck_assert_uint_ge(before, 300);
-    ck_assert_uint_le(before, 400);
+    /* A device 30 times slower where 8 were guessed would still end with the others. */
+    ck_assert_uint_ge(before, 30);
+    ck_assert_uint_le(before, 36);
     ck_assert_uint_eq(given[1], 0);
     ck_assert_uint_eq(give(&task), 1);
     task.tried = 1u << 1;
@@ -309,6 +309,30 @@ START_TEST(a_guess_is_tried_once_and_late) {
     task.certainty[1] = TUTTI_RELATED;
     burst(45, &task);
     ck_assert_uint_ge(given[1], 1);
+}
+END_TEST
+
+/* However long the fast ones are at work: the guess may be wrong by far. */
+START_TEST(a_guess_that_promises_little_is_not_tried) {
+    make_machine(1, 1);
+    struct tutti_plan_task task = guessed_task(11);
+    burst(10000, &task);
+    ck_assert_uint_eq(given[1], 0);
+    make_machine(4, 1);
+    task = make_task((double[]){100, 100, 100, 100, 300});
+    task.certainty[4] = TUTTI_GUESSED;
+    burst(10000, &task);
+    ck_assert_uint_eq(given[4], 0);
+    task.length[4] = 200;
+    burst(10000, &task);
+    ck_assert_uint_ge(given[4], 1);
+    /* The same for what it may take from the line of one of them. */
+    task.certainty[4] = TUTTI_GUESSED;
+    task.length[4] = 300;
+    task.able = 1u << 0 | 1u << 4;
+    task.others = 0xf;
+    burst(10000, &task);
+    ck_assert(!choose(&task).probes);
 }
 END_TEST
 
@@ -406,6 +430,7 @@ int main(int argc, char **argv) {
                                   full_memory_is_avoided,
                                   only_able_devices,
                                   a_guess_is_tried_once_and_late,
+                                  a_guess_that_promises_little_is_not_tried,
                                   cold_models_start_on_the_best_device,
                                   a_kernel_that_only_a_slow_device_can_run,
                                   taking_from_a_line,

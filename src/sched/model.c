@@ -18,20 +18,31 @@
 /* Guess for a work-item that nobody measured: about 100 cycles of one lane. */
 #define CYCLES_PER_ITEM 100.0
 #define LANES_GPU 64.0
-#define LANES_CPU 4.0
+#define LANES_CPU 8.0
 /* An interpreter of instructions, whatever it says of itself. */
 #define RATE_INTERPRETER 4.0
 #define LEAST_MICROSECONDS 1.0
 /* Shorter kernels tell more of what a launch costs than of the device. */
 #define LEAST_TELLING 100.0
 
-/* So many times must have been measured on two kinds of device to tell of other kernels. */
+/*
+ * So many times must have been measured on two kinds of device to tell of other kernels. These may
+ * do worse on the slower kind: by twice by how much those that were measured differ, and at least
+ * by that, as one program's kernels are alike. Between a CPU and a GPU the devices' own word counts
+ * as well, if it is worse: kernels that both do equally well, as small ones are, tell nothing
+ * there.
+ */
 #define LEAST_COMPARED 3
+#define LEAST_DEVIATION 0.7 /* of the logarithm: twice as long */
 
-/* How kinds of device compare: mean of ln(time / time) over what was measured on both. */
+/*
+ * How kinds of device compare: mean of ln(time / time) over what was measured on both, and the sum
+ * of the squares by which that differs from the mean.
+ */
 struct ratios {
     atomic_uint count[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES];
     _Atomic double mean[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES];
+    _Atomic double squares[TUTTI_MAX_DEVICES][TUTTI_MAX_DEVICES];
 };
 
 /* All models of one kernel's code: the largest measured size on each kind of device. */
@@ -97,8 +108,9 @@ static struct tutti_model *find_or_make(const struct tutti_model_key *key) {
 /* With the lock held. */
 static void compare(struct ratios *ratios, unsigned a, unsigned b, double value) {
     unsigned count = ++ratios->count[a][b];
-    double mean = ratios->mean[a][b];
-    ratios->mean[a][b] = mean + (value - mean) / count;
+    double before = ratios->mean[a][b], mean = before + (value - before) / count;
+    ratios->mean[a][b] = mean;
+    ratios->squares[a][b] = ratios->squares[a][b] + (value - before) * (value - mean);
 }
 
 /* A first time of a model on that kind of device says something of others. With the lock held. */
@@ -220,13 +232,22 @@ static double by_family(const struct tutti_model *model, unsigned kind) {
 static double ratio(const struct tutti_model *model, const struct tutti_real_device *device,
                     unsigned d, enum tutti_certainty *certainty) {
     unsigned kind = kind_of(device);
+    const struct tutti_real_device *other = tutti_devices()->device[d];
+    double by_rate = rate(other) / rate(device);
     const struct ratios *family = model->family ? &model->family->ratios : NULL;
     *certainty = family && family->count[kind][d] ? TUTTI_RELATED : TUTTI_GUESSED;
     if (*certainty == TUTTI_RELATED)
         return exp(load(&family->mean[kind][d]));
-    if (models.ratios.count[kind][d] >= LEAST_COMPARED)
-        return exp(load(&models.ratios.mean[kind][d]));
-    return rate(tutti_devices()->device[d]) / rate(device);
+    unsigned compared = models.ratios.count[kind][d];
+    if (compared >= LEAST_COMPARED) {
+        double mean = load(&models.ratios.mean[kind][d]);
+        double deviation = sqrt(load(&models.ratios.squares[kind][d]) / (compared - 1));
+        if (deviation < LEAST_DEVIATION)
+            deviation = LEAST_DEVIATION;
+        double slower = exp(mean > 0 ? mean + 2 * deviation : mean);
+        return other->type == device->type || slower > by_rate ? slower : by_rate;
+    }
+    return by_rate;
 }
 
 double tutti_model_estimate(const struct tutti_model *model, const struct tutti_real_device *device,

@@ -194,6 +194,7 @@ static void take_from_others(unsigned thief) {
             continue;
         tutti_policy_expect(batch, &task);
         tutti_policy_locate(batch, &task, data);
+        task.others = task.able;
         task.able = 1u << owner | 1u << thief;
         struct tutti_plan plan = tutti_policy_choose(policy.device, list->count, &task, now);
         if (plan.device != thief)
@@ -294,10 +295,14 @@ struct starpu_sched_policy tutti_policy = {
 #endif
 };
 
+bool tutti_policy_is_active(void) {
+    return atomic_load_explicit(&policy.active, memory_order_relaxed);
+}
+
 const struct tutti_real_device *
 tutti_policy_place_content(unsigned able, const struct tutti_real_device *before, size_t bytes) {
     const struct tutti_device_list *list = tutti_devices();
-    if (!atomic_load_explicit(&policy.active, memory_order_relaxed))
+    if (!tutti_policy_is_active())
         return NULL;
     double now = now_in_us();
     pthread_mutex_lock(&policy.lock);

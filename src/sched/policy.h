@@ -17,6 +17,9 @@ extern struct starpu_sched_policy tutti_policy;
 /* Before starpu_init: this policy, or the one of StarPU's that TUTTI_SCHED names. */
 void tutti_policy_select(struct starpu_conf *conf);
 
+/* Does it decide, and not another policy? */
+bool tutti_policy_is_active(void);
+
 /*
  * The device on which the host best puts new content of `bytes` bytes, among those of `able` (bits,
  * not 0); `before` (may be NULL) had the earlier content. NULL with another policy, which would not

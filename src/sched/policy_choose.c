@@ -25,6 +25,13 @@
 static const double caution[] = {[TUTTI_MEASURED] = 1.1, [TUTTI_RELATED] = 2, [TUTTI_GUESSED] = 4};
 
 /*
+ * What a guess promises must be worth its danger: the naive product of matrices takes 370 times as
+ * long on 64 cores as on a GPU where 10 times is what other kernels take. So a device is tried only
+ * if it would do that share of what those do that were measured.
+ */
+#define SHARE_TO_TRY 0.1
+
+/*
  * A device that is so many times slower adds little to a long burst. But a chain that it works at
  * is late by all of its time, and by that of the data's ways there and back; the end of all by as
  * much, if it is one of the last; and a CPU's cores also copy what GPUs wait for. It must win so
@@ -151,6 +158,15 @@ static bool is_cold(unsigned count, const struct tutti_plan_task *task) {
     return true;
 }
 
+/* Would the device, where nothing is known of the kernel, add anything that counts? */
+static bool is_worth_a_try(unsigned count, const struct tutti_plan_task *task, unsigned device) {
+    double known = 0; /* tasks per µs */
+    for (unsigned d = 0; d < count; d++)
+        if (is_one_of(d, task->able | task->others) && task->certainty[d] == TUTTI_MEASURED)
+            known += 1 / task->length[d];
+    return 1 / task->length[device] >= SHARE_TO_TRY * known;
+}
+
 /* How bad the device is for the task, in µs from now. `leading` is the outlook of the fastest. */
 static double weigh(const struct tutti_plan_task *task, unsigned device, unsigned lead,
                     const struct outlook *outlook, const struct outlook *leading, double now) {
@@ -176,7 +192,8 @@ struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, u
     for (unsigned d = 0; d < count; d++) {
         bool leads = task->length[d] <= task->length[lead];
         if (d == lead || !is_one_of(d, task->able) ||
-            (!leads && (cold || is_one_of(d, task->tried))))
+            (!leads && (cold || is_one_of(d, task->tried))) ||
+            (task->certainty[d] == TUTTI_GUESSED && !is_worth_a_try(count, task, d)))
             continue;
         outlook[d] = look(devices, count, d, task, now, &links);
         cost[d] = weigh(task, d, lead, &outlook[d], &outlook[lead], now);

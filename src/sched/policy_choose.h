@@ -43,8 +43,9 @@ struct tutti_plan_data {
 };
 
 struct tutti_plan_task {
-    unsigned able;  /* bits of the devices that may execute it; not 0 */
-    unsigned tried; /* devices where it was not measured yet, but soon will be */
+    unsigned able;   /* bits of the devices that may execute it; not 0 */
+    unsigned others; /* more that may execute such tasks, though not this one now */
+    unsigned tried;  /* devices where it was not measured yet, but soon will be */
     double length[TUTTI_PLAN_DEVICES];
     enum tutti_certainty certainty[TUTTI_PLAN_DEVICES];
     unsigned count;
