@@ -5,7 +5,9 @@
  * Rows: empty kernels back to back on one buffer and on sixteen; on one buffer, each waiting for
  * the event of the one before it, in an in-order and in an out-of-order queue; in sixteen queues in
  * turn; from four threads, each with a queue, a kernel object and a buffer; kernel + clFinish;
- * blocking 4-byte write and read. Each number is the median over the repetitions.
+ * blocking 4-byte write and read. Then a fresh buffer of 1 KiB for each command: made and written;
+ * made, used by a kernel, waited for; and that written before and read after. Each number is the
+ * median over the repetitions.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -153,6 +155,38 @@ static double read4(struct target *t) {
     return (now() - start) / SINGLE;
 }
 
+enum fresh { WRITE = 1, RUN = 2, READ = 4 };
+
+static double with_fresh_buffers(struct target *t, int how) {
+    static char bytes[1024];
+    double start = now();
+    for (int i = 0; i < SINGLE; i++) {
+        cl_int error;
+        cl_mem buffer = clCreateBuffer(t->context, CL_MEM_READ_WRITE, sizeof(bytes), NULL, &error);
+        check(error, "clCreateBuffer");
+        if (how & WRITE)
+            check(clEnqueueWriteBuffer(t->queue, buffer, CL_TRUE, 0, sizeof(bytes), bytes, 0, NULL,
+                                       NULL),
+                  "clEnqueueWriteBuffer");
+        if (how & RUN)
+            launch_in(t->queue, t->kernel, &buffer);
+        if (how & READ)
+            check(clEnqueueReadBuffer(t->queue, buffer, CL_TRUE, 0, sizeof(bytes), bytes, 0, NULL,
+                                      NULL),
+                  "clEnqueueReadBuffer");
+        else
+            check(clFinish(t->queue), "clFinish");
+        clReleaseMemObject(buffer);
+    }
+    return (now() - start) / SINGLE;
+}
+
+static double fresh_written(struct target *t) { return with_fresh_buffers(t, WRITE); }
+
+static double fresh_used(struct target *t) { return with_fresh_buffers(t, RUN); }
+
+static double fresh_life(struct target *t) { return with_fresh_buffers(t, WRITE | RUN | READ); }
+
 static const struct {
     const char *name;
     double (*run)(struct target *);
@@ -166,6 +200,9 @@ static const struct {
     {"kernel + clFinish", finish},
     {"blocking write, 4 bytes", write4},
     {"blocking read, 4 bytes", read4},
+    {"fresh buffer, written", fresh_written},
+    {"fresh buffer, kernel", fresh_used},
+    {"the same, written and read", fresh_life},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 

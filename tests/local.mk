@@ -35,6 +35,7 @@ TUTTI_TESTS = \
 	tests/test_strict \
 	tests/test_batch \
 	tests/test_direct \
+	tests/test_fresh \
 	tests/test_dataflow \
 	tests/test_failures \
 	tests/test_models \
@@ -215,6 +216,10 @@ tests_test_batch_LDADD = $(TEST_LIBS)
 tests_test_direct_SOURCES = tests/test_direct.c
 tests_test_direct_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_direct_LDADD = $(TEST_LIBS)
+
+tests_test_fresh_SOURCES = tests/test_fresh.c
+tests_test_fresh_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_fresh_LDADD = $(TEST_LIBS)
 
 tests_test_dataflow_SOURCES = tests/test_dataflow.c tests/native.h
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)

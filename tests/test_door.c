@@ -189,8 +189,23 @@ START_TEST(extension_functions) {
 }
 END_TEST
 
+/* Parts of a buffer that are released, and bring it what they contain, while the process ends. */
+static void leave_parts(const cl_icd_dispatch *table, cl_context in, cl_command_queue on) {
+    enum { PARTS = 32, BYTES = 8192 };
+    cl_int code, pattern = 7;
+    cl_mem whole = table->clCreateBuffer(in, 0, PARTS * BYTES, NULL, &code);
+    for (size_t i = 0; i < PARTS; i++) {
+        cl_buffer_region region = {i * BYTES, BYTES};
+        cl_mem part =
+            table->clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &code);
+        table->clEnqueueFillBuffer(on, part, &pattern, sizeof(pattern), 0, BYTES, 0, NULL, NULL);
+        table->clReleaseMemObject(part);
+    }
+    table->clReleaseMemObject(whole);
+}
+
 /* What a small program does; the exit status says which step failed. */
-static int small_program(const cl_icd_dispatch *table) {
+static int small_program(const cl_icd_dispatch *table, bool leaves) {
     const char *source = "kernel void f(global int *out) { out[0] = 42; }";
     cl_device_id found;
     cl_context made;
@@ -216,6 +231,8 @@ static int small_program(const cl_icd_dispatch *table) {
     table->clEnqueueReadBuffer(on, buffer, CL_TRUE, 0, 4, &seen, 0, NULL, NULL);
     if (seen != 42)
         return 4;
+    if (leaves)
+        leave_parts(table, made, on);
     table->clReleaseMemObject(buffer);
     table->clReleaseKernel(kernel);
     table->clReleaseProgram(program);
@@ -261,6 +278,12 @@ END_TEST
 START_TEST(exit_is_clean) { run_quietly("exit"); }
 END_TEST
 
+START_TEST(exit_with_work_left) {
+    for (int i = 0; i < 10; i++)
+        run_quietly("leave");
+}
+END_TEST
+
 /* A child has none of the drivers' threads: it gets an error, and does not hang. */
 START_TEST(forked_child_gets_errors) {
     const cl_icd_dispatch *table = dispatch();
@@ -283,7 +306,7 @@ START_TEST(forked_child_gets_errors) {
 END_TEST
 
 /* The same in a process where no test runs, so without assertions. */
-static int run_small_program(void) {
+static int run_small_program(bool leaves) {
     clIcdGetPlatformIDsKHR_fn get_platforms;
     void *address;
 
@@ -292,21 +315,23 @@ static int run_small_program(void) {
     if (!address)
         return 98;
     memcpy(&get_platforms, &address, sizeof(address));
-    return get_platforms(1, &own, NULL) ? 97 : small_program(*(const cl_icd_dispatch **)own);
+    return get_platforms(1, &own, NULL) ? 97
+                                        : small_program(*(const cl_icd_dispatch **)own, leaves);
 }
 
 int main(int argc, char **argv) {
     if (argc == 3 && !strcmp(argv[1], "--small-program")) {
-        int failed = run_small_program();
+        int failed = run_small_program(!strcmp(argv[2], "leave"));
         /* By exit() the handlers of all libraries run, by _exit() none. */
-        if (!strcmp(argv[2], "exit"))
-            exit(failed);
-        _exit(failed);
+        if (!strcmp(argv[2], "_exit"))
+            _exit(failed);
+        exit(failed);
     }
     const TTest *const tests[] = {
         opening_starts_no_thread, exported_symbols,    every_slot_is_filled,
         queries_start_no_starpu,  extension_functions, unsupported_entry_points_answer,
-        nothing_is_printed,       exit_is_clean,       forked_child_gets_errors,
+        nothing_is_printed,       exit_is_clean,       exit_with_work_left,
+        forked_child_gets_errors,
     };
 
     return test_main_bare(argc, argv, tests, COUNT(tests));

@@ -62,6 +62,8 @@ static void update_granted(struct tutti_acquisition *acquisition) {
 /* [begin, end) in the buffer, from one view to another; `buffer` as in the structure. */
 static bool submit_update(struct tutti_view *source, struct tutti_view *target, size_t begin,
                           size_t end, cl_mem buffer) {
+    if (!tutti_runtime_usable())
+        return true; /* the process ends */
     struct update *update = calloc(1, sizeof(*update));
     if (!update)
         return false;

@@ -25,8 +25,8 @@ static void register_view(starpu_data_handle_t handle, home_node_number home_nod
                           void *data_interface) {
     (void)home_node;
     for (unsigned node = 0; node < STARPU_MAXNODES; node++)
-        *(struct tutti_interface *)starpu_data_get_interface_on_node(handle, node) =
-            *(const struct tutti_interface *)data_interface;
+        memcpy(starpu_data_get_interface_on_node(handle, node), data_interface,
+               sizeof(struct tutti_interface));
 }
 
 static starpu_ssize_t allocate(void *data_interface, unsigned node) {
@@ -100,7 +100,7 @@ static int opencl_to_ram(void *source, unsigned source_node, void *target, unsig
 
 static size_t get_size(starpu_data_handle_t handle) {
     struct tutti_interface *interface = starpu_data_get_interface_on_node(handle, STARPU_MAIN_RAM);
-    return interface->view->size;
+    return atomic_load_explicit(&interface->size, memory_order_relaxed);
 }
 
 static uint32_t footprint(starpu_data_handle_t handle) {
@@ -150,12 +150,72 @@ static void number_interface(void) {
         (enum starpu_data_interface_id)starpu_data_interface_get_next_id();
 }
 
+/*
+ * Handles of views at home that went, for those that come: to register one and to unregister it
+ * costs 2 µs, and a wait for StarPU to be done with it. There is nothing in one but the view and
+ * its size, as StarPU has no copy elsewhere; it orders the new view's users behind the old one's,
+ * which are over.
+ */
+#define KEPT 256
+static struct {
+    pthread_mutex_t lock; /* guards what follows */
+    starpu_data_handle_t handle[KEPT];
+    unsigned first, count; /* the oldest, which StarPU is done with by now */
+} kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static starpu_data_handle_t take_kept(void) {
+    starpu_data_handle_t handle = NULL;
+    pthread_mutex_lock(&kept.lock);
+    if (kept.count > 0) {
+        handle = kept.handle[kept.first];
+        kept.first = (kept.first + 1) % KEPT;
+        kept.count--;
+    }
+    pthread_mutex_unlock(&kept.lock);
+    return handle;
+}
+
+static bool keep(starpu_data_handle_t handle) {
+    pthread_mutex_lock(&kept.lock);
+    bool room = kept.count < KEPT;
+    if (room)
+        kept.handle[(kept.first + kept.count++) % KEPT] = handle;
+    pthread_mutex_unlock(&kept.lock);
+    return room;
+}
+
+bool tutti_interface_is_elsewhere(const struct tutti_view *view) {
+    const struct tutti_device_list *list = tutti_devices();
+    int allocated = 0;
+    for (unsigned d = 0; d < list->count && !allocated; d++)
+        if (list->device[d]->place.devid >= 0)
+            starpu_data_query_status(view->handle, (int)list->device[d]->place.node, &allocated,
+                                     NULL, NULL);
+    return allocated;
+}
+
 void tutti_interface_register(struct tutti_view *view) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, number_interface);
+    view->handle = view->at_home ? take_kept() : NULL;
+    for (unsigned node = 0; view->handle && node < STARPU_MAXNODES; node++) {
+        struct tutti_interface *there = starpu_data_get_interface_on_node(view->handle, node);
+        there->view = view;
+        atomic_store_explicit(&there->size, view->size, memory_order_relaxed);
+    }
+    if (view->handle)
+        return;
     struct tutti_interface interface = {
         .id = (int)tutti_interface_ops.interfaceid,
         .view = view,
     };
+    atomic_init(&interface.size, view->size);
     starpu_data_register(&view->handle, STARPU_MAIN_RAM, &interface, &tutti_interface_ops);
+}
+
+void tutti_interface_unregister(struct tutti_view *view, bool wait) {
+    if (wait)
+        starpu_data_unregister_no_coherency(view->handle);
+    else if (!keep(view->handle))
+        starpu_data_unregister_submit(view->handle); /* once StarPU is done with it */
 }

@@ -5,6 +5,7 @@
 #include "memory/staging.h"
 #include "memory/version.h"
 #include "sched/command.h"
+#include "sched/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,28 +70,53 @@ bool tutti_mem_release(cl_mem mem) {
     return true;
 }
 
+/* The process ends, and nobody will wait for those who bring its content elsewhere. */
+static bool is_left_behind(cl_mem mem) {
+    return !tutti_runtime_usable() && atomic_load(&mem->view->holders) > 0;
+}
+
 static void destroy_now(struct tutti_job *job) {
     cl_mem mem = (cl_mem)(void *)((char *)job - offsetof(struct _cl_mem, destroy_job));
     cl_mem parent = mem->parent;
     cl_context context = mem->context;
+    bool usable = tutti_runtime_usable();
+    if (usable)
+        tutti_runtime_busy(); /* the end of the process waits for it */
     if (parent)
         tutti_graph_call(&context->graph, leave_siblings, mem);
-    tutti_version_destroy_all(mem);
-    call_back(mem);
-    free_mem(mem);
-    release_as_part(parent);
-    tutti_object_release(context);
+    if (!is_left_behind(mem)) {
+        tutti_version_destroy_all(mem);
+        call_back(mem);
+        free_mem(mem);
+        release_as_part(parent);
+        tutti_object_release(context);
+    }
+    if (usable)
+        tutti_runtime_idle(1);
+}
+
+/* Does it go without waiting for anything? */
+static bool goes_at_once(cl_mem mem) {
+    if (mem->parent || mem->callbacks)
+        return false;
+    struct tutti_view *view = mem->view;
+    bool at_once = true;
+    for (unsigned i = 0; i < mem->versions && at_once; i++) {
+        at_once = tutti_view_is_just_home(view);
+        view = view->next_version;
+    }
+    return at_once;
 }
 
 /*
  * At once if the program releases it, which may free what it gave with CL_MEM_USE_HOST_PTR then.
- * But StarPU must be waited for, and all that it does before: the end of a command, which what is
- * waited for may come after, does not wait for it.
+ * But StarPU may have to be waited for, and all that it does before: the end of a command, which
+ * what is waited for may come after, does not wait for it.
  */
 static void destroy(void *object) {
     cl_mem mem = object;
     mem->destroy_job.run = destroy_now;
-    if (tutti_command_is_destroyed_here())
+    if (tutti_command_is_destroyed_here() && !goes_at_once(mem))
         tutti_pool_run(&mem->destroy_job);
     else
         destroy_now(&mem->destroy_job);

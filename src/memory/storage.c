@@ -144,7 +144,7 @@ cl_int tutti_storage_create(const struct tutti_real_device *device, const struct
     if (reuse(device, shape, size, storage))
         return CL_SUCCESS;
     if (device->shares_host) {
-        storage->at_home = home && tutti_storage_may_use(device, home);
+        storage->at_home = home != NULL;
         storage->bytes = storage->at_home ? home : tutti_block_allocate(size);
         if (!storage->bytes)
             return CL_OUT_OF_HOST_MEMORY;

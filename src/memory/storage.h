@@ -13,13 +13,16 @@ struct tutti_storage {
 };
 
 /*
- * Makes them. `home` is memory that may serve as the bytes of a device that shares host memory, if
- * it is aligned; NULL when there is none. Errors are the driver's, or CL_OUT_OF_HOST_MEMORY.
+ * Makes them. `home` is the memory that serves as the bytes of a device that shares host memory;
+ * NULL: memory of its own. Errors are the driver's, or CL_OUT_OF_HOST_MEMORY.
  */
 cl_int tutti_storage_create(const struct tutti_real_device *device, const struct tutti_shape *shape,
                             size_t size, void *home, struct tutti_storage *storage);
 
-/* May the device, which shares host memory, work in this memory itself? NULL: ours, aligned. */
+/*
+ * May the device, which shares host memory, work in the program's memory though others have their
+ * own? It must be aligned as they have theirs. NULL: ours, which is.
+ */
 bool tutti_storage_may_use(const struct tutti_real_device *device, const void *home);
 
 /*

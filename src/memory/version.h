@@ -41,7 +41,7 @@ void tutti_version_pin(cl_mem mem, bool overwrites);
 void tutti_version_unpin(cl_mem mem);
 unsigned tutti_version_pins(cl_mem mem);
 
-/* All storage of an object that nothing uses any more. Not for StarPU's threads. */
+/* All storage of an object that nothing uses any more. Waits as tutti_view_destroy does. */
 void tutti_version_destroy_all(cl_mem mem);
 
 #endif

@@ -61,13 +61,21 @@ static bool is_packed(const struct tutti_view *view) {
     return packed.row_pitch == at_home.row_pitch && packed.slice_pitch == at_home.slice_pitch;
 }
 
+/*
+ * Where all drivers work in home memory each would take the program's as it is. Kernels may load
+ * vectors of four floats from it, as from what malloc returns.
+ */
+static bool is_aligned(const struct tutti_view *view) {
+    return (uintptr_t)view->home % sizeof(cl_float4) == 0;
+}
+
 /* The devices are known, and what is the home memory if that is the program's. */
 static void enter(struct tutti_view *view) {
     const struct tutti_device_list *list = tutti_devices();
     view->at_home = is_packed(view);
     for (unsigned d = 0; d < list->count && view->at_home; d++) {
         const struct tutti_real_device *device = list->device[d];
-        view->at_home = device->at_home && tutti_storage_may_use(device, view->home);
+        view->at_home = device->at_home && is_aligned(view);
     }
     tutti_interface_register(view);
 }
@@ -124,7 +132,9 @@ cl_int tutti_view_create_storage(struct tutti_view *view, const struct tutti_rea
         *storage = *tutti_view_storage(view, device);
         return storage->at_home ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE;
     }
-    bool at_home = view->svm || (device->at_home && is_packed(view));
+    const void *users = view->home_is_users ? view->home : NULL;
+    bool at_home =
+        view->svm || (device->at_home && is_packed(view) && tutti_storage_may_use(device, users));
     return create_storage(view, device, at_home ? tutti_view_home(view) : NULL, storage);
 }
 
@@ -158,12 +168,17 @@ static void release_storage(struct tutti_view *view) {
         tutti_storage_release(list->device[d], &view->shape, view->size, &view->real[d]);
 }
 
+bool tutti_view_is_just_home(struct tutti_view *view) {
+    return view->at_home && atomic_load_explicit(&view->holders, memory_order_acquire) == 0 &&
+           !tutti_interface_is_elsewhere(view);
+}
+
 void tutti_view_destroy(struct tutti_view *view) {
     if (tutti_runtime_usable()) {
         view->leaving = true;
         tutti_runtime_busy();
         tutti_stay_end(view);
-        starpu_data_unregister_no_coherency(view->handle);
+        tutti_interface_unregister(view, !tutti_view_is_just_home(view));
         tutti_view_take_over(view);
         release_storage(view);
         tutti_runtime_idle(1);

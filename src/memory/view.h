@@ -60,6 +60,7 @@ struct tutti_view {
         *next_version; /* of the same buffer, in a ring (version.h); itself if alone */
     /* Commands that were dispatched and are not over; in the upper half those that are kernels. */
     atomic_ullong users;
+    atomic_uint holders; /* acquisitions (acquisition.h), of commands and of updates */
 
     /* For the dispatching thread. */
     bool defined; /* something was written: before that, any content is right */
@@ -161,9 +162,15 @@ bool tutti_view_init_part(struct tutti_view *view, struct tutti_history *history
                           const struct tutti_shape *shape);
 /*
  * Nothing uses the view any more, and no other view is stale because of it (tutti_view_flush in
- * coherence.h). Waits for StarPU to let go of it: not for StarPU's threads.
+ * coherence.h). Unless it is just home, waits for StarPU to let go of it: not for StarPU's threads.
  */
 void tutti_view_destroy(struct tutti_view *view);
+
+/*
+ * Is home memory all that there is of it, and nobody holds it by an acquisition? Then it may go, or
+ * be used by the host if no command uses it, without asking StarPU.
+ */
+bool tutti_view_is_just_home(struct tutti_view *view);
 
 /*
  * The view's host memory, made now if need be; NULL when out of memory. Page-locked where that
@@ -221,10 +228,15 @@ extern struct starpu_data_interface_ops tutti_interface_ops;
 struct tutti_interface {
     int id;
     struct tutti_view *view;
+    atomic_size_t size;           /* the view's, which StarPU asks for when that may be gone */
     struct tutti_storage storage; /* on a device; `mem` is NULL when it could not allocate: then
                                      commands that use the copy fail */
 };
 
 void tutti_interface_register(struct tutti_view *view);
+/* Nothing uses it any more. With `wait`, waits for StarPU to let go of it. */
+void tutti_interface_unregister(struct tutti_view *view, bool wait);
+/* Has StarPU a copy of its own on a device? */
+bool tutti_interface_is_elsewhere(const struct tutti_view *view);
 
 #endif

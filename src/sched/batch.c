@@ -22,9 +22,9 @@
 #define MOST_OPEN 64 /* each end looks through the open ones */
 /*
  * µs: of kernels that have nothing in common, where several devices might execute them at the same
- * time. About StarPU's price for a task, and some of them.
+ * time: so long that StarPU's price for a task still counts; and how long some of them may take.
  */
-#define TINY 10.0
+#define TINY 25.0
 #define LONGEST_OF_SEVERAL 100.0
 #define AHEAD 2 /* batches for each device, so that none waits for the next one */
 
@@ -50,7 +50,8 @@ static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool w
 static struct tutti_batch *last_of(struct tutti_view *view) {
     struct tutti_batch *batch = (struct tutti_batch *)view->last_user;
     if (batch && atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
-        view->seat = batch->brief ? batch->device : NULL;
+        if (batch->computes || !view->at_home)
+            view->seat = batch->brief ? batch->device : NULL;
         view->last_user = NULL;
         release(batch);
         return NULL;
@@ -138,6 +139,7 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     *batch->last = task;
     batch->last = &task->next;
     batch->length++;
+    batch->computes = batch->computes || task->is_kernel;
     batch->expected += task->time;
 }
 

@@ -26,6 +26,7 @@ struct tutti_batch {
         TUTTI_BATCH_OVER,
     } state;
     bool brief;                             /* only short kernels: worth waiting for */
+    bool computes;                          /* there is a kernel in it */
     bool free;                              /* an open one: see joins_freely */
     atomic_bool ready;                      /* a device executes it, or is about to */
     atomic_bool waits;                      /* StarPU's worker, for its end */

@@ -8,6 +8,8 @@
 #include "memory/stay.h"
 #include "sched/execution.h"
 #include "sched/link.h"
+#include "sched/policy.h"
+#include "sched/policy_task.h"
 #include "sched/runtime.h"
 
 #include <string.h>
@@ -260,13 +262,57 @@ static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device
     return true;
 }
 
-/* The device that all the views were used on last. */
+/*
+ * Of devices that work in home memory, as all views of the batch do, the one that would be done
+ * first. NULL: none has time, or one may be faster that never executed it, which StarPU tries.
+ */
+static struct tutti_real_device *choose_at_home(const struct tutti_batch *batch) {
+    const struct tutti_device_list *list = tutti_devices();
+    if (list->count > 1 && !tutti_policy_is_active())
+        return NULL;
+    struct tutti_plan_task task;
+    tutti_policy_expect(batch, &task);
+    struct tutti_real_device *best = NULL;
+    double first_end = 0, least = 0;
+    bool known = true;
+    for (unsigned d = 0; d < list->count; d++) {
+        struct tutti_real_device *device = list->device[d];
+        if (!(task.able & 1u << d))
+            continue;
+        bool measured = task.certainty[d] == TUTTI_MEASURED;
+        if (least == 0 || task.length[d] < least) {
+            least = task.length[d];
+            known = measured;
+        }
+        double end = task.length[d] * (1 + atomic_load(&commands[d]));
+        if (measured && (!best || end < first_end) && has_time(device, batch->length)) {
+            best = device;
+            first_end = end;
+        }
+    }
+    return known ? best : NULL;
+}
+
+/*
+ * Where all the views were used last. In home memory they may be used anywhere: those that no
+ * device used yet, and if nothing else is left those that different ones did.
+ */
 static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
-    struct tutti_real_device *device = batch->count ? batch->use[0].view->seat : NULL;
-    for (unsigned i = 1; i < batch->count; i++)
-        if (batch->use[i].view->seat != device)
+    struct tutti_real_device *seat = NULL;
+    bool at_home = batch->count > 0, agree = true;
+    for (unsigned i = 0; i < batch->count; i++) {
+        const struct tutti_view *view = batch->use[i].view;
+        at_home = at_home && view->at_home;
+        if (view->seat || !view->at_home) {
+            agree = agree && (!seat || view->seat == seat);
+            seat = view->seat;
+        }
+        if (!at_home && !(agree && seat))
             return NULL;
-    return device && batch->devices & 1u << device->index ? device : NULL;
+    }
+    if (seat && agree)
+        return batch->devices & 1u << seat->index ? seat : NULL;
+    return at_home ? choose_at_home(batch) : NULL;
 }
 
 /*
@@ -317,6 +363,8 @@ bool tutti_direct_submit(struct tutti_batch *batch) {
         }
         if (use->stay)
             use->stay->queue = batch->queue;
+        if (!use->view->seat)
+            use->view->seat = device;
     }
     granted(batch);
     return true;
@@ -326,18 +374,25 @@ bool tutti_direct_goes_on(const struct tutti_batch *batch) {
     return batch->direct && has_time(batch->device, 1);
 }
 
+/* Has a device time for one more command, and may it execute it? Any, if `seat` is NULL. */
+static bool has_one_time(const struct tutti_real_device *seat, unsigned able) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; d < list->count; d++)
+        if (able & 1u << d && (!seat || seat == list->device[d]) && has_time(list->device[d], 1))
+            return true;
+    return false;
+}
+
 bool tutti_direct_would_take(const struct tutti_device_task *task) {
-    const struct tutti_real_device *device = is_wanted() ? task->use[0].view->seat : NULL;
-    if (!device || tutti_link_delays_events(device) || !(task->devices & 1u << device->index) ||
-        !has_time(device, 1))
+    const struct tutti_device_use *use = task->use;
+    const struct tutti_real_device *seat = use->view->seat;
+    if (!is_wanted() || (!seat && !use->view->at_home) ||
+        (seat && tutti_link_delays_events(seat)) || !has_one_time(seat, task->devices))
         return false;
-    for (unsigned i = 0; i < task->count; i++) {
-        const struct tutti_device_use *use = &task->use[i];
-        if (use->view->seat != device || (!tutti_stay_is_there(use->view, device, use->mode) &&
-                                          !tutti_stay_is_ready(use->view, device, use->mode, 0)))
-            return false;
-    }
-    return true;
+    /* At home any device stands for all. */
+    const struct tutti_real_device *device = seat ? seat : tutti_devices()->device[0];
+    return tutti_stay_is_there(use->view, device, use->mode) ||
+           tutti_stay_is_ready(use->view, device, use->mode, 0);
 }
 
 void tutti_direct_hurry(void) {

@@ -5,8 +5,9 @@
 #include "sched/batch.h"
 
 /*
- * Short commands on data that lies on one device already, with nothing else to order them: they go
- * straight to that device, as they would without Tutti, and their views stay there (memory/stay.h).
+ * Short commands on data that lies on one device already, or in home memory where all devices work
+ * in that, with nothing else to order them: they go straight to a device, as they would without
+ * Tutti, and their views stay there (memory/stay.h).
  * A thread that waits for one sees to its end itself; a host thread looks after the others.
  */
 

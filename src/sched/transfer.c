@@ -77,9 +77,41 @@ static void granted(struct tutti_acquisition *acquisition) {
     at_once = false;
 }
 
+/*
+ * Bytes that the dispatching thread moves itself: others' commands wait meanwhile, but to have
+ * another thread do it takes longer. The program waits for its own blocking commands anyway.
+ */
+#define LARGEST_AT_ONCE ((size_t)64 << 10)
+#define LARGEST_BLOCKING_AT_ONCE ((size_t)1 << 20)
+
+/* May the host use it as it is? What has parts may have to be brought up to date first. */
+static bool is_free(cl_mem mem) {
+    struct tutti_view *view = mem->view;
+    return view->at_home && view->root == view && !view->sibling && !view->svm &&
+           tutti_version_users(view).all == 0 && tutti_view_is_just_home(view);
+}
+
+/* Then nothing has to be asked of StarPU. */
+static bool is_done_at_once(const struct tutti_transfer *transfer) {
+    bool blocking = transfer->command.event->caller_runs;
+    size_t most = blocking ? LARGEST_BLOCKING_AT_ONCE : LARGEST_AT_ONCE;
+    return transfer->mem[0] && transfer->mem_count == 0 &&
+           (transfer->mapping || tutti_region_bytes(&transfer->region) <= most) &&
+           is_free(transfer->mem[0]) && (!transfer->mem[1] || is_free(transfer->mem[1]));
+}
+
 static void start(struct tutti_command *command) {
     struct tutti_transfer *transfer = (struct tutti_transfer *)command;
     leave_ahead(transfer);
+    if (is_done_at_once(transfer)) {
+        if (transfer->prepare && !transfer->prepare(transfer)) {
+            tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
+            return;
+        }
+        transfer->acquisition.count = 0; /* nothing is acquired, and so nothing let go of */
+        run(&command->job);
+        return;
+    }
     if (command->joins) {
         if (tutti_transfer_go_direct(transfer))
             return;

@@ -137,7 +137,9 @@ void tutti_transfer_offer(struct tutti_transfer *transfer) {
 }
 
 /* Then the program's thread may move what is too much, or too scattered, for others. */
-static bool is_at_home(const struct tutti_view *view) { return view->seat && view->seat->at_home; }
+static bool is_at_home(const struct tutti_view *view) {
+    return view->at_home || (view->seat && view->seat->at_home);
+}
 
 /* What batches take for its µs, or 0: too long for its neighbours. */
 static double time_of(const struct tutti_transfer *transfer, const struct tutti_view *view) {
@@ -183,7 +185,7 @@ bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
     if (view->sibling || view->svm || !view->defined || task->time == 0 ||
         tutti_version_pins(mem) > (transfer->mapping ? 1 : 0))
         return false;
-    task->devices = mem->devices & (is_at_home(view) ? 1u << view->seat->index : ~0u);
+    task->devices = mem->devices & (view->seat && is_at_home(view) ? 1u << view->seat->index : ~0u);
     transfer->direct = (struct tutti_device_use){
         .view = view,
         .mode = whole ? STARPU_W
