@@ -37,7 +37,7 @@ examples_matmul_matmul_SOURCES = examples/matmul/matmul.c
 nodist_examples_matmul_matmul_SOURCES = examples/matmul/matmul_cl.inc
 $(examples_matmul_matmul_OBJECTS): examples/matmul/matmul_cl.inc
 CLEANFILES += examples/matmul/matmul_cl.inc
-EXTRA_DIST += examples/matmul/matmul.cl examples/matmul/README.md
+EXTRA_DIST += examples/matmul/matmul.cl examples/matmul/README.md examples/matmul/matmul.png
 
 # The host repeats the kernel's operations one by one to check it.
 noinst_PROGRAMS += examples/mandelbrot/mandelbrot
