@@ -77,12 +77,14 @@ static void granted(struct tutti_acquisition *acquisition) {
     at_once = false;
 }
 
-/*
- * Bytes that the dispatching thread moves itself: others' commands wait meanwhile, but to have
- * another thread do it takes longer. The program waits for its own blocking commands anyway.
- */
 #define LARGEST_AT_ONCE ((size_t)64 << 10)
 #define LARGEST_BLOCKING_AT_ONCE ((size_t)1 << 20)
+
+bool tutti_transfer_is_little(const struct tutti_transfer *transfer) {
+    bool blocking = transfer->command.event->caller_runs;
+    return tutti_region_bytes(&transfer->region) <=
+           (blocking ? LARGEST_BLOCKING_AT_ONCE : LARGEST_AT_ONCE);
+}
 
 /* May the host use it as it is? What has parts may have to be brought up to date first. */
 static bool is_free(cl_mem mem) {
@@ -93,11 +95,9 @@ static bool is_free(cl_mem mem) {
 
 /* Then nothing has to be asked of StarPU. */
 static bool is_done_at_once(const struct tutti_transfer *transfer) {
-    bool blocking = transfer->command.event->caller_runs;
-    size_t most = blocking ? LARGEST_BLOCKING_AT_ONCE : LARGEST_AT_ONCE;
     return transfer->mem[0] && transfer->mem_count == 0 &&
-           (transfer->mapping || tutti_region_bytes(&transfer->region) <= most) &&
-           is_free(transfer->mem[0]) && (!transfer->mem[1] || is_free(transfer->mem[1]));
+           (transfer->mapping || tutti_transfer_is_little(transfer)) && is_free(transfer->mem[0]) &&
+           (!transfer->mem[1] || is_free(transfer->mem[1]));
 }
 
 static void start(struct tutti_command *command) {

@@ -87,6 +87,13 @@ struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
 void tutti_transfer_offer(struct tutti_transfer *transfer);
 bool tutti_transfer_go_direct(struct tutti_transfer *transfer);
 
+/*
+ * Does the dispatching thread copy it within the host's memory itself? Other commands, which might
+ * go beside it, wait meanwhile; but to have another thread do what is short takes longer. The
+ * program waits for its own blocking commands anyway.
+ */
+bool tutti_transfer_is_little(const struct tutti_transfer *transfer);
+
 /* Of a map or unmap that was granted: are there no bytes to move, nor anything to wait for? */
 bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer);
 

@@ -23,7 +23,6 @@
 #define LARGEST_BLOCKING ((size_t)1 << 20)
 #define LARGEST_PINNED ((size_t)4 << 20)
 #define LARGEST_MAPPED ((size_t)16 << 20)
-#define LARGEST_AT_HOME ((size_t)1 << 20)
 #define LEAST_BLOCKING_WRITE ((size_t)16 << 10)
 #define MOST_BLOCKING ((size_t)4 << 20) /* device_copy.c says why */
 #define TIME 5.0                        /* µs */
@@ -151,7 +150,7 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
     if (transfer->mapping && (at_home || direction(transfer) == NOWHERE))
         return TIME;
     if (at_home)
-        return size <= LARGEST_AT_HOME ? TIME + (double)size / RATE : 0;
+        return tutti_transfer_is_little(transfer) ? TIME + (double)size / RATE : 0;
     if (!tutti_region_is_linear(&transfer->region) &&
         (transfer->region.size[2] > 1 ||
          tutti_copy_overhangs(view, &transfer->place[0], &transfer->region)))
