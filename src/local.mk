@@ -98,6 +98,7 @@ libtutti_la_SOURCES += \
 	src/virtual_device/kernel.c src/virtual_device/kernel.h \
 	src/virtual_device/kernel_arguments.c src/virtual_device/kernel_create.h \
 	src/virtual_device/kernel_text.c src/virtual_device/kernel_text.h \
+	src/virtual_device/late_build.c src/virtual_device/late_build.h \
 	src/virtual_device/merged.c src/virtual_device/merged.h \
 	src/virtual_device/overwrite.c src/virtual_device/overwrite.h \
 	src/virtual_device/pocl.c src/virtual_device/pocl.h \

@@ -36,6 +36,7 @@ TUTTI_TESTS = \
 	tests/test_batch \
 	tests/test_direct \
 	tests/test_fresh \
+	tests/test_late_build \
 	tests/test_dataflow \
 	tests/test_failures \
 	tests/test_models \
@@ -193,7 +194,7 @@ tests_test_random_SOURCES = tests/test_random.c \
 tests_test_random_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_random_LDADD = $(TEST_LIBS)
 
-tests_test_two_devices_SOURCES = tests/test_two_devices.c tests/traffic.h
+tests_test_two_devices_SOURCES = tests/test_two_devices.c tests/task_counts.h tests/traffic.h
 tests_test_two_devices_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_two_devices_LDADD = $(TEST_LIBS)
 
@@ -216,6 +217,10 @@ tests_test_batch_LDADD = $(TEST_LIBS)
 tests_test_direct_SOURCES = tests/test_direct.c
 tests_test_direct_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_direct_LDADD = $(TEST_LIBS)
+
+tests_test_late_build_SOURCES = tests/test_late_build.c tests/task_counts.h
+tests_test_late_build_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_late_build_LDADD = $(TEST_LIBS)
 
 tests_test_fresh_SOURCES = tests/test_fresh.c
 tests_test_fresh_CPPFLAGS = $(TEST_CPPFLAGS)
@@ -271,8 +276,9 @@ tests_test_door_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_door_LDADD = $(TEST_LIBS)
 
 # The vendors directory of the build holds the fresh driver and the machine's other ones. Two devices
-# even where there is only PoCL. StarPU and PoCL keep what they learn in the build tree. Of libraries
-# that are built without it, ThreadSanitizer sees some accesses and not the locks around them.
+# even where there is only PoCL, and programs built for both, however little they do. StarPU and PoCL
+# keep what they learn in the build tree. Of libraries that are built without it, ThreadSanitizer sees
+# some accesses and not the locks around them.
 AM_TESTS_ENVIRONMENT += \
 	TUTTI_TEST_PLATFORM=$${TUTTI_TEST_PLATFORM-Tutti}; \
 	TUTTI_TEST_LIBRARY='$(abs_top_builddir)/.libs/libtutti.so'; \
@@ -280,12 +286,13 @@ AM_TESTS_ENVIRONMENT += \
 	TUTTI_TEST_VENDORS='$(abs_top_builddir)/vendors'; \
 	OCL_ICD_VENDORS=$${OCL_ICD_VENDORS-'$(abs_top_builddir)/vendors'}; \
 	POCL_DEVICES=$${POCL_DEVICES-'basic basic'}; \
+	TUTTI_BUILDS=$${TUTTI_BUILDS-early}; \
 	STARPU_HOME='$(abs_top_builddir)/tests/home'; \
 	XDG_CACHE_HOME='$(abs_top_builddir)/tests/home'; \
 	TSAN_OPTIONS=$${TSAN_OPTIONS-ignore_noninstrumented_modules=1}; \
 	$(MKDIR_P) '$(abs_top_builddir)/tests/home'; \
 	export TUTTI_TEST_PLATFORM TUTTI_TEST_LIBRARY TUTTI_TEST_PROGRAMS TUTTI_TEST_VENDORS \
-	OCL_ICD_VENDORS POCL_DEVICES STARPU_HOME XDG_CACHE_HOME TSAN_OPTIONS;
+	OCL_ICD_VENDORS POCL_DEVICES TUTTI_BUILDS STARPU_HOME XDG_CACHE_HOME TSAN_OPTIONS;
 
 # A test that hangs ends, and counts as failed.
 LOG_COMPILER = timeout

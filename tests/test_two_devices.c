@@ -4,33 +4,10 @@
  * told by Tutti's own extension function.
  */
 #include "support.h"
+#include "task_counts.h"
 #include "traffic.h"
 
-enum { MANY = 64, N = 2048, BYTES = N * sizeof(cl_int), REAL = 16 };
-
-typedef cl_int(CL_API_CALL *task_counts_function)(cl_device_id device, cl_uint num_entries,
-                                                  cl_ulong *counts, char (*names)[64],
-                                                  cl_uint *num_devices);
-
-static task_counts_function task_counts(void) {
-    void *address =
-        clGetExtensionFunctionAddressForPlatform(platform, "clGetDeviceTaskCountsTUTTI");
-    task_counts_function function;
-
-    memcpy(&function, &address, sizeof(function));
-    return function;
-}
-
-static cl_uint read_counts(cl_ulong counts[REAL]) {
-    task_counts_function function = task_counts();
-    char names[REAL][64];
-    cl_uint number = 0;
-
-    memset(counts, 0, REAL * sizeof(counts[0]));
-    ck_assert_ptr_nonnull(function);
-    ck_ok(function(device, REAL, counts, names, &number));
-    return number < REAL ? number : REAL;
-}
+enum { MANY = 64, N = 2048, BYTES = N * sizeof(cl_int) };
 
 START_TEST(the_extension_function) {
     task_counts_function function = task_counts();
@@ -47,20 +24,6 @@ START_TEST(the_extension_function) {
     ck_assert_cl(function(NULL, REAL, counts, names, &number), CL_INVALID_DEVICE);
 }
 END_TEST
-
-/* Are all real devices of one name? */
-static bool equal_devices(void) {
-    task_counts_function function = task_counts();
-    char names[REAL][64];
-    cl_ulong counts[REAL];
-    cl_uint number = 0;
-
-    ck_ok(function(device, REAL, counts, names, &number));
-    for (cl_uint i = 1; i < number && i < REAL; i++)
-        if (strcmp(names[0], names[i]) != 0)
-            return false;
-    return true;
-}
 
 START_TEST(both_devices_work) {
     cl_program program = make_program(common_source);

@@ -5,7 +5,11 @@
 #include "memory/mem.h"
 #include "memory/version.h"
 #include "sched/batch.h"
+#include "sched/model.h"
+#include "sched/policy.h"
+#include "sched/runtime.h"
 #include "virtual_device/given.h"
+#include "virtual_device/late_build.h"
 #include "virtual_device/overwrite.h"
 #include "virtual_device/pocl.h"
 #include "virtual_device/program.h"
@@ -271,7 +275,7 @@ static struct tutti_model *model_of(const struct launch *launch) {
 /* Devices on which the work-group size is allowed. */
 static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
     const struct tutti_device_list *list = tutti_devices();
-    unsigned devices = kernel->devices;
+    unsigned devices = atomic_load(&kernel->function->devices);
     if (!range->local_given)
         return devices;
     size_t items = 1;
@@ -288,6 +292,20 @@ static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
             devices &= ~(1u << i);
     }
     return devices;
+}
+
+/*
+ * Of a kernel that was never measured nobody knows whether a second device is worth its build: only
+ * that it may be now if something is under way. Policies of StarPU's choose among all devices.
+ */
+static void build_late(cl_kernel kernel, const struct tutti_model *model) {
+    if (!atomic_load_explicit(&kernel->program->late, memory_order_relaxed))
+        return;
+    enum tutti_certainty certainty;
+    double time = tutti_model_estimate(model, tutti_program_lead(), &certainty);
+    if (!tutti_policy_is_active() || (certainty == TUTTI_GUESSED && tutti_runtime_is_busy()) ||
+        tutti_late_build_pays(kernel->program, time))
+        tutti_late_build_run(kernel->program);
 }
 
 struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_arguments *arguments,
@@ -322,7 +340,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
         task->command.host_size = 1;
         task->command.host_written = true;
     }
-    task->devices = devices_for(kernel, range);
+    task->devices = ~0u;
     for (unsigned i = 0; i < arguments->count; i++) {
         const struct tutti_argument *argument = &arguments->argument[i];
         if (argument->mem) {
@@ -334,5 +352,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     }
     count_ahead(launch, true);
     task->model = model_of(launch);
+    build_late(kernel, task->model);
+    task->devices &= devices_for(kernel, range);
     return &task->command;
 }

@@ -110,6 +110,8 @@ void tutti_runtime_idle(unsigned count) {
     pthread_mutex_unlock(&pause_state.lock);
 }
 
+bool tutti_runtime_is_busy(void) { return atomic_load(&pause_state.busy) > 0; }
+
 /* With the lock held. */
 static void pause_workers(bool even_if_busy) {
     if (atomic_load(&pause_state.paused))

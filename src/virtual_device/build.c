@@ -7,10 +7,12 @@
 #include "virtual_device/driver.h"
 #include "virtual_device/include.h"
 #include "virtual_device/kernel.h"
+#include "virtual_device/late_build.h"
 #include "virtual_device/source.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Compilers recurse deeply; a program may have set a small default for its own threads. */
 #define STACK_SIZE ((size_t)8 << 20)
@@ -203,6 +205,10 @@ static void install(struct tutti_build_job *job, const struct tutti_real_device 
     program->type = type;
     program->prints = job->prints;
     program->identity = job->identity;
+    program->build++;
+    program->build_time = job->build_time;
+    atomic_store(&program->worked, 0);
+    atomic_store(&program->late, won->error == CL_SUCCESS ? job->late : 0);
     if (program->origin != TUTTI_PROGRAM_BINARY) {
         tutti_signatures_clear(&program->signatures);
         tutti_binary_free(program->binary);
@@ -214,6 +220,12 @@ static void install(struct tutti_build_job *job, const struct tutti_real_device 
     }
     program->status = won->error == CL_SUCCESS ? CL_BUILD_SUCCESS : CL_BUILD_ERROR;
     pthread_mutex_unlock(&program->lock);
+}
+
+static uint64_t now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
 struct part_thread {
@@ -233,11 +245,18 @@ static void *part_main(void *argument) {
 static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *lead) {
     const struct tutti_device_list *devices = tutti_devices();
     struct part_thread part[TUTTI_MAX_DEVICES];
+    uint64_t begin = now();
     for (unsigned d = 0; d < devices->count; d++) {
         const struct tutti_real_device *device = devices->device[d];
         part[d] = (struct part_thread){.job = job, .device = device};
-        if (device != lead && tutti_build_part_wanted(job, device, lead))
+        if (device == lead || !tutti_build_part_wanted(job, device, lead))
+            continue;
+        if (tutti_late_build_can_wait(job, device, lead)) {
+            job->part[d].wanted = false;
+            job->late |= 1u << d;
+        } else {
             part[d].started = start_thread(part_main, &part[d], &part[d].thread);
+        }
     }
     tutti_build_part_run(job, lead);
     for (unsigned d = 0; d < devices->count; d++) {
@@ -249,6 +268,7 @@ static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *l
             tutti_log(INFO, "program %p: not on %s: its build failed (%d)", (void *)job->program,
                       devices->device[d]->name, job->part[d].error);
     }
+    job->build_time = now() - begin;
     cl_int error = job->part[lead->index].error;
     install(job, lead);
     return error;

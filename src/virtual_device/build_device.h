@@ -26,6 +26,8 @@ struct tutti_build_job {
     void *user_data;
     bool prints;
     uint64_t identity;
+    unsigned late;       /* bit d: device d is left for later (late_build.h) */
+    uint64_t build_time; /* ns */
     struct tutti_signatures hints; /* LINK: those of the inputs */
     struct tutti_build_part part[TUTTI_MAX_DEVICES];
 };

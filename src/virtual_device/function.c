@@ -95,18 +95,29 @@ static cl_int create_real(cl_program program, const char *name, cl_kernel *real,
     return CL_SUCCESS;
 }
 
-static void ask_work_groups(struct tutti_function *function) {
-    const struct tutti_device_list *devices = tutti_devices();
-    for (unsigned d = 0; d < devices->count; d++) {
-        const struct tutti_real_device *device = devices->device[d];
-        if (!function->real[d])
-            continue;
-        device->dispatch->clGetKernelWorkGroupInfo(
-            function->real[d], device->id, CL_KERNEL_WORK_GROUP_SIZE,
-            sizeof(function->work_group[d].most), &function->work_group[d].most, NULL);
-        device->dispatch->clGetKernelWorkGroupInfo(
-            function->real[d], device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
-            sizeof(function->work_group[d].required), function->work_group[d].required, NULL);
+/* The real kernel is there and agrees. */
+static void add_device(struct tutti_function *function, const struct tutti_real_device *device) {
+    unsigned d = device->index;
+    device->dispatch->clGetKernelWorkGroupInfo(
+        function->real[d], device->id, CL_KERNEL_WORK_GROUP_SIZE,
+        sizeof(function->work_group[d].most), &function->work_group[d].most, NULL);
+    device->dispatch->clGetKernelWorkGroupInfo(
+        function->real[d], device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
+        sizeof(function->work_group[d].required), function->work_group[d].required, NULL);
+    atomic_fetch_or(&function->devices, 1u << d);
+}
+
+void tutti_function_extend(struct tutti_function *function, cl_program program,
+                           const struct tutti_real_device *device) {
+    const struct tutti_signature *signature =
+        tutti_signatures_find(&program->signatures, function->name);
+    cl_kernel real =
+        tutti_driver_create_kernel(device, program->real[device->index], function->name, NULL);
+    if (real && signature && agrees(device, real, signature)) {
+        function->real[device->index] = real;
+        add_device(function, device);
+    } else if (real) {
+        tutti_driver_release_kernel(device, real);
     }
 }
 
@@ -124,9 +135,10 @@ static cl_int fill(struct tutti_function *function, cl_program program, const ch
         return CL_OUT_OF_HOST_MEMORY;
     tutti_overwrite_prove(program->source, program->options, name, function->info, count,
                           function->overwrites);
-    ask_work_groups(function);
-    for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++)
-        function->devices |= function->real[d] ? 1u << d : 0;
+    const struct tutti_device_list *devices = tutti_devices();
+    for (unsigned d = 0; d < devices->count; d++)
+        if (function->real[d])
+            add_device(function, devices->device[d]);
     return CL_SUCCESS;
 }
 

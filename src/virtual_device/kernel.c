@@ -59,7 +59,6 @@ cl_kernel tutti_kernel_create(cl_program program, const char *name, cl_int *erro
     kernel->function = function;
     kernel->name = function->name;
     kernel->argument_count = function->argument_count;
-    kernel->devices = function->devices;
     kernel->info = function->info;
     kernel->overwrites = function->overwrites;
     pthread_mutex_init(&kernel->lock, NULL);

@@ -70,7 +70,7 @@ struct tutti_function {
      * them, and they are launched, with the device's `enqueues` lock.
      */
     cl_kernel real[TUTTI_MAX_DEVICES];
-    unsigned devices;                             /* bit d: real device d has one */
+    atomic_uint devices; /* bit d: real device d has one, and all else that is needed of it */
     struct tutti_given *given[TUTTI_MAX_DEVICES]; /* their arguments (given.h) */
     bool reaches[TUTTI_MAX_DEVICES]; /* real[d] was told of further shared virtual memory */
     /* Their CL_KERNEL_WORK_GROUP_SIZE and COMPILE_WORK_GROUP_SIZE: each launch needs them. */
@@ -85,7 +85,7 @@ struct _cl_kernel {
     struct tutti_function *function; /* a reference */
     /* The function's. */
     const char *name;
-    unsigned argument_count, devices;
+    unsigned argument_count;
     const struct tutti_argument_info *info;
     const struct tutti_overwrite *overwrites;
     bool prints;          /* its program uses printf: its launches keep their order */

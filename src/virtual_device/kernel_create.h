@@ -19,6 +19,10 @@ cl_kernel tutti_kernel_create(cl_program program, const char *name, cl_int *erro
 struct tutti_function *tutti_function_take(cl_program program, const char *name, cl_int *error);
 void tutti_function_release(struct tutti_function *function);
 
+/* A device has the program only now: so it may have the kernel. With the program's lock held. */
+void tutti_function_extend(struct tutti_function *function, cl_program program,
+                           const struct tutti_real_device *device);
+
 /* A kernel of the same function with the same arguments (clCloneKernel, OpenCL 2.1, 9.5). */
 cl_kernel tutti_kernel_clone(cl_kernel kernel, cl_int *error);
 

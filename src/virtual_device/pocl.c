@@ -10,6 +10,10 @@ static struct {
     struct tutti_pocl_launch on[TUTTI_MAX_DEVICES]; /* `kernel` is NULL on an idle device */
 } running = {.lock = PTHREAD_MUTEX_INITIALIZER, .left = PTHREAD_COND_INITIALIZER};
 
+bool tutti_pocl_is(const struct tutti_real_device *device) {
+    return strcmp(device->platform_name, "Portable Computing Language") == 0;
+}
+
 bool tutti_pocl_is_basic(const struct tutti_real_device *device) {
     static const char *const names[] = {"basic", "cpu-minimal"}; /* the latter since PoCL 4 */
     for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

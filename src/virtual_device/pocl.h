@@ -4,6 +4,8 @@
 
 #include "virtual_device/device.h"
 
+bool tutti_pocl_is(const struct tutti_real_device *device);
+
 /* Is it a device of PoCL that executes in the thread that enqueues? */
 bool tutti_pocl_is_basic(const struct tutti_real_device *device);
 

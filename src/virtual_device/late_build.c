@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "virtual_device/late_build.h"
+
+#include "env.h"
+#include "log.h"
+#include "virtual_device/driver.h"
+#include "virtual_device/kernel_create.h"
+#include "virtual_device/pocl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/*
+ * Kernels of so many times as long as the build took: it costs a program that has no use for it a
+ * fifth at most, and one that queues many kernels has its other device at work meanwhile.
+ */
+#define LEAST_WORK 4
+
+static bool has_alike(const struct tutti_build_job *job, const struct tutti_real_device *device,
+                      const struct tutti_real_device *lead) {
+    const struct tutti_device_list *devices = tutti_devices();
+    for (unsigned d = 0; d < device->index; d++)
+        if ((devices->device[d] == lead || job->part[d].wanted) &&
+            devices->device[d]->identity == device->identity)
+            return true;
+    return false;
+}
+
+static bool is_early(void) {
+    const char *wanted = tutti_env_string(TUTTI_BUILDS);
+    return wanted && strcmp(wanted, "early") == 0;
+}
+
+/* Files may be others then, or gone. */
+static bool reads_files(const struct tutti_build_job *job) {
+    return strstr(job->program->source, "include") ||
+           (job->options && strstr(job->options, "include"));
+}
+
+bool tutti_late_build_can_wait(const struct tutti_build_job *job,
+                               const struct tutti_real_device *device,
+                               const struct tutti_real_device *lead) {
+    return job->operation == TUTTI_BUILD && job->program->origin == TUTTI_PROGRAM_SOURCE &&
+           !is_early() && tutti_pocl_is(device) && !reads_files(job) &&
+           has_alike(job, device, lead);
+}
+
+bool tutti_late_build_pays(cl_program program, double time) {
+    uint64_t length = (uint64_t)(time * 1000);
+    return atomic_fetch_add(&program->worked, length) + length >= LEAST_WORK * program->build_time;
+}
+
+static void install(cl_program program, const struct tutti_real_device *device, cl_program real) {
+    program->real[device->index] = real;
+    for (struct tutti_function *function = program->functions; function; function = function->next)
+        tutti_function_extend(function, program, device);
+}
+
+void tutti_late_build_run(cl_program program) {
+    const struct tutti_device_list *devices = tutti_devices();
+    struct tutti_build_job job = {.operation = TUTTI_BUILD, .program = program};
+    pthread_mutex_lock(&program->lock);
+    unsigned late = atomic_exchange(&program->late, 0), build = program->build;
+    job.options = program->options ? strdup(program->options) : NULL;
+    if (program->options && !job.options)
+        late = 0;
+    pthread_mutex_unlock(&program->lock);
+    job.text = program->source;
+    for (unsigned d = 0; d < devices->count; d++) {
+        const struct tutti_real_device *device = devices->device[d];
+        struct tutti_build_part *part = &job.part[d];
+        if (!(late & 1u << d))
+            continue;
+        tutti_build_part_run(&job, device);
+        free(part->log);
+        tutti_log(INFO, "program %p: built for %s too (%d)", (void *)program, device->name,
+                  part->error);
+        pthread_mutex_lock(&program->lock);
+        bool current = program->build == build && part->real;
+        if (current)
+            install(program, device, part->real);
+        pthread_mutex_unlock(&program->lock);
+        if (!current && part->real)
+            tutti_driver_release_program(device, part->real);
+    }
+    free(job.options);
+}

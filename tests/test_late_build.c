@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: of two like devices of PoCL the second one has a program built once that pays. The
+ * log says when; how many commands each device executed, Tutti's extension function.
+ */
+#include "support.h"
+
+#include "task_counts.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+enum { N = 256, BYTES = N * sizeof(cl_int), MANY = 64, MOST_ROUNDS = 20000, THREADS = 4 };
+
+/* ADD is how much each work-item adds, after a while. */
+static const char source[] =
+    "kernel void add(global int *data, int rounds) {"
+    "    uint noise = get_global_id(0);"
+    "    for (int i = 0; i < rounds; i++) noise = noise * 1664525u + 1013904223u;"
+    "    data[get_global_id(0)] += noise == 7u && rounds < 0 ? 0 : ADD;"
+    "}";
+
+static cl_program program;
+static const cl_int little = 1, much = 20000;
+
+/* The program with `text` before it, built so that each work-item adds so much. */
+static void build(const char *text, int by) {
+    char options[32];
+    const char *texts[] = {text, source};
+    program = ck_made(clCreateProgramWithSource(context, 2, texts, NULL, &error));
+    snprintf(options, sizeof(options), "-D ADD=%d", by);
+    ck_ok(clBuildProgram(program, 1, &device, options, NULL, NULL));
+}
+
+/* How many builds for a second device the log tells of since the last call. */
+static int late_builds(void) { return test_log_count(": built for"); }
+
+static bool can_be_late(void) {
+    static const char *const pocl[] = {"basic", "pthread", "cpu"};
+    char names[REAL][64];
+    cl_ulong counts[REAL];
+    cl_uint number = 0;
+    ck_ok(task_counts()(device, REAL, counts, names, &number));
+    for (size_t i = 0; i < COUNT(pocl); i++)
+        if (strncmp(names[0], pocl[i], strlen(pocl[i])) == 0)
+            return number > 1 && equal_devices();
+    return false;
+}
+
+static cl_mem make_zeros(void) {
+    static const cl_int zeros[N];
+    cl_int failed;
+    cl_mem buffer =
+        clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, BYTES, (void *)(uintptr_t)zeros, &failed);
+    ck_ok(failed);
+    return buffer;
+}
+
+static void run(cl_kernel kernel, cl_mem buffer, cl_int rounds) {
+    size_t items = N;
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(rounds), &rounds));
+    ck_ok(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+}
+
+static void ck_holds(cl_mem buffer, cl_int expected) {
+    cl_int values[N];
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(values[i], expected);
+}
+
+/* Nothing is under way then, for Tutti either. */
+static void rest(void) {
+    ck_ok(clFinish(queue));
+    usleep(20000);
+}
+
+/* Until the program is built for the second device too. */
+static int run_until_built(cl_kernel kernel, cl_mem buffer) {
+    int rounds = 0;
+    while (late_builds() == 0 && rounds < MOST_ROUNDS) {
+        for (int i = 0; i < 10; i++)
+            run(kernel, buffer, much);
+        ck_ok(clFinish(queue));
+        rounds += 10;
+    }
+    ck_assert_int_lt(rounds, MOST_ROUNDS);
+    return rounds;
+}
+
+/* Kernels on many buffers, which both devices share. */
+static void use_both(cl_kernel kernel, int by) {
+    cl_ulong before[REAL], after[REAL];
+    cl_mem buffer[MANY];
+    cl_uint count = read_counts(before);
+    for (int i = 0; i < MANY; i++)
+        buffer[i] = make_zeros();
+    for (int i = 0; i < MANY; i++)
+        run(kernel, buffer[i], much);
+    ck_ok(clFinish(queue));
+    read_counts(after);
+    for (cl_uint d = 0; d < count; d++)
+        ck_assert_msg(after[d] > before[d], "real device %u of %u ran nothing", d, count);
+    for (int i = 0; i < MANY; i++) {
+        ck_holds(buffer[i], by);
+        ck_ok(clReleaseMemObject(buffer[i]));
+    }
+}
+
+START_TEST(a_little_work_does_not_pay) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    late_builds();
+    build("", 1);
+    cl_kernel kernel = make_kernel(program, "add");
+    cl_mem buffer = make_zeros();
+    rest();
+    for (int i = 0; i < 3; i++) {
+        run(kernel, buffer, little);
+        rest();
+    }
+    ck_holds(buffer, 3);
+    ck_assert_int_eq(late_builds(), 0);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+START_TEST(much_work_pays) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    late_builds();
+    build("", 2);
+    cl_kernel before = make_kernel(program, "add");
+    cl_mem buffer = make_zeros();
+    int rounds = run_until_built(before, buffer);
+    cl_kernel after = make_kernel(program, "add");
+    ck_holds(buffer, 2 * rounds);
+    use_both(before, 2);
+    use_both(after, 2);
+    ck_assert_int_eq(late_builds(), 0);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(before));
+    ck_ok(clReleaseKernel(after));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+/* Nobody knows how long the first ones take: they may be worth both devices. */
+START_TEST(what_is_unknown_uses_both) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    late_builds();
+    build("", 3);
+    cl_kernel kernel = make_kernel(program, "add");
+    use_both(kernel, 3);
+    ck_assert_int_eq(late_builds(), 1);
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+/* What it would read later may be something else then. */
+START_TEST(a_program_that_may_read_files_does_not_wait) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    late_builds();
+    build("/* It might #include more. */\n", 4);
+    cl_kernel kernel = make_kernel(program, "add");
+    use_both(kernel, 4);
+    ck_assert_int_eq(late_builds(), 0);
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+START_TEST(another_build_of_the_program) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    late_builds();
+    build("", 5);
+    cl_kernel kernel = make_kernel(program, "add");
+    use_both(kernel, 5);
+    ck_ok(clReleaseKernel(kernel));
+    rest();
+    ck_ok(clBuildProgram(program, 1, &device, "-D ADD=6", NULL, NULL));
+    kernel = make_kernel(program, "add");
+    use_both(kernel, 6);
+    ck_assert_int_eq(late_builds(), 2);
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+static void *launch_many(void *unused) {
+    cl_int failed;
+    cl_kernel kernel = clCreateKernel(program, "add", &failed);
+    (void)unused;
+    ck_ok(failed);
+    cl_mem buffer = make_zeros();
+    for (int i = 0; i < MANY; i++)
+        run(kernel, buffer, much);
+    ck_holds(buffer, 7 * MANY);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(kernel));
+    return NULL;
+}
+
+START_TEST(several_threads) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    late_builds();
+    build("", 7);
+    pthread_t thread[THREADS];
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_create(&thread[t], NULL, launch_many, NULL), 0);
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_join(thread[t], NULL), 0);
+    ck_assert_int_eq(late_builds(), 1);
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {
+        a_little_work_does_not_pay,   much_work_pays,
+        what_is_unknown_uses_both,    a_program_that_may_read_files_does_not_wait,
+        another_build_of_the_program, several_threads,
+    };
+    if (!test_log_begin())
+        return 99;
+    setenv("TUTTI_BUILDS", "auto", 1);
+    setenv("TUTTI_MODELS", "none", 1);
+    int status = test_main(argc, argv, tests, COUNT(tests));
+    test_log_end();
+    return status;
+}
