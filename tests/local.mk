@@ -36,6 +36,7 @@ TUTTI_TESTS = \
 	tests/test_batch \
 	tests/test_direct \
 	tests/test_fresh \
+	tests/test_lone \
 	tests/test_late_build \
 	tests/test_dataflow \
 	tests/test_failures \
@@ -217,6 +218,10 @@ tests_test_batch_LDADD = $(TEST_LIBS)
 tests_test_direct_SOURCES = tests/test_direct.c
 tests_test_direct_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_direct_LDADD = $(TEST_LIBS)
+
+tests_test_lone_SOURCES = tests/test_lone.c tests/task_counts.h
+tests_test_lone_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_lone_LDADD = $(TEST_LIBS)
 
 tests_test_late_build_SOURCES = tests/test_late_build.c tests/task_counts.h
 tests_test_late_build_CPPFLAGS = $(TEST_CPPFLAGS)

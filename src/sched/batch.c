@@ -17,6 +17,7 @@
  * kernels make StarPU's share of each small beside what the driver takes.
  */
 #define BRIEF 50.0    /* µs: a longer kernel pays for a task of its own */
+#define LONE 2000.0   /* µs: of a longer one StarPU's share does not count */
 #define LONGEST 500.0 /* µs in all */
 #define MOST_VIEWS 64
 #define MOST_OPEN 64 /* each end looks through the open ones */
@@ -85,6 +86,11 @@ static bool is_brief(const struct tutti_device_task *task) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_policy);
     return policy == ALWAYS || (policy == AUTO && task->time > 0 && task->time <= BRIEF);
+}
+
+/* With any other policy than AUTO it is short, or is to go through StarPU. */
+static bool may_be_lone(const struct tutti_device_task *task) {
+    return policy == AUTO && task->is_kernel && task->time > BRIEF && task->time <= LONE;
 }
 
 static bool make_room(struct tutti_batch *batch, unsigned more) {
@@ -208,6 +214,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     batch->last = &batch->first;
     batch->devices = task->devices;
     batch->brief = is_brief(task);
+    batch->lone = !open && may_be_lone(task);
     batch->free = open && joins_freely(NULL, task);
     append(batch, task);
     return batch;

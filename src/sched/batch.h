@@ -25,9 +25,10 @@ struct tutti_batch {
         TUTTI_BATCH_FOLLOWED, /* submitted, and another one waits for its end */
         TUTTI_BATCH_OVER,
     } state;
-    bool brief;                             /* only short kernels: worth waiting for */
-    bool computes;                          /* there is a kernel in it */
-    bool free;                              /* an open one: see joins_freely */
+    bool brief;    /* only short kernels: worth waiting for */
+    bool computes; /* there is a kernel in it */
+    bool lone; /* a longer kernel, which may go straight to a device if nothing else is under way */
+    bool free; /* an open one: see joins_freely */
     atomic_bool ready;                      /* a device executes it, or is about to */
     atomic_bool waits;                      /* StarPU's worker, for its end */
     struct tutti_batch *behind, *next_open; /* an open one: whose end submits it (a reference) */

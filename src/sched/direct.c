@@ -32,6 +32,10 @@
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
 
+/* µs that such a batch of a longer kernel, which was alone when it came, takes its device; or 0. */
+static atomic_uint lone[TUTTI_MAX_DEVICES];
+static atomic_uint lone_batches;
+
 /* One thread at a time for each device, so that commands end in the order of their execution. */
 static pthread_mutex_t completing[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
                                                             PTHREAD_MUTEX_INITIALIZER};
@@ -75,6 +79,22 @@ static struct tutti_batch *take_next(const struct tutti_real_device *device) {
     return batch;
 }
 
+static void arrive(const struct tutti_batch *batch) {
+    atomic_fetch_add(&commands[batch->device->index], batch->length);
+    if (!batch->lone)
+        return;
+    atomic_fetch_add(&lone_batches, 1);
+    atomic_store(&lone[batch->device->index], (unsigned)batch->expected);
+}
+
+static void leave(const struct tutti_batch *batch) {
+    if (batch->lone) {
+        atomic_store(&lone[batch->device->index], 0);
+        atomic_fetch_sub(&lone_batches, 1);
+    }
+    atomic_fetch_sub(&commands[batch->device->index], batch->length);
+}
+
 static void start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
     tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
@@ -88,7 +108,7 @@ static void complete(struct tutti_batch *batch) {
         start(batch);
     else
         tutti_execution_wait(batch);
-    atomic_fetch_sub(&commands[device->index], batch->length);
+    leave(batch);
     tutti_execution_collect(batch);
     pthread_mutex_unlock(&completing[device->index]);
     tutti_execution_end(batch);
@@ -195,7 +215,7 @@ static void granted(void *argument) {
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
         if (!stay) {
-            atomic_fetch_sub(&commands[batch->device->index], batch->length);
+            leave(batch);
             tutti_execution_fail(batch, CL_OUT_OF_HOST_MEMORY);
             return;
         }
@@ -220,16 +240,37 @@ static bool is_at_work(const struct tutti_real_device *device) {
 /*
  * A device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
  * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
- * executes nothing before somebody waits.
+ * executes nothing before somebody waits. Behind a longer kernel nothing goes that may find another
+ * device free.
  */
 static bool has_time(const struct tutti_real_device *device, unsigned length) {
     unsigned under_way = atomic_load(&commands[device->index]);
-    if (tutti_room_working(device))
+    if (tutti_room_working(device) || atomic_load(&lone[device->index]))
         return false;
     if (device->shares_host && !device->place.synchronous && under_way && is_at_work(device))
         return false;
     unsigned most = device->shares_host ? MOST_AT_HOME : under_way ? MOST_AHEAD : MOST;
     return under_way + length <= most;
+}
+
+void tutti_direct_hurry(void) {
+    if (atomic_load(&direct.count) == 0)
+        return;
+    pthread_mutex_lock(&direct.lock);
+    if (!direct.hurry) {
+        direct.hurry = true;
+        pthread_cond_signal(&direct.wake);
+    }
+    pthread_mutex_unlock(&direct.lock);
+}
+
+static void hurry_lone(void) {
+    if (atomic_load(&lone_batches))
+        tutti_direct_hurry();
+}
+
+double tutti_direct_busy(const struct tutti_real_device *device) {
+    return atomic_load_explicit(&lone[device->index], memory_order_relaxed);
 }
 
 /* How many commands of the batch use the view. */
@@ -337,8 +378,24 @@ static bool choose_queue(struct tutti_batch *batch) {
     return true;
 }
 
-bool tutti_direct_submit(struct tutti_batch *batch) {
-    struct tutti_real_device *device = batch->brief && is_wanted() ? seat_of(batch) : NULL;
+/*
+ * A longer kernel goes so if nothing else is under way, which mostly is waited for next: then it
+ * need not wait for the threads of StarPU to wake, nor the program for theirs to tell it, which
+ * takes 50 to 200 µs (PoCL, 2 cores).
+ */
+static struct tutti_real_device *choose_for_lone(struct tutti_batch *batch) {
+    batch->lone = batch->lone && tutti_runtime_in_flight() == 1;
+    for (unsigned i = 0; i < batch->count; i++)
+        batch->lone = batch->lone && batch->use[i].view->at_home;
+    return batch->lone && batch->count > 0 ? choose_at_home(batch) : NULL;
+}
+
+static struct tutti_real_device *choose(struct tutti_batch *batch) {
+    return !is_wanted() ? NULL : batch->brief ? seat_of(batch) : choose_for_lone(batch);
+}
+
+static bool submit(struct tutti_batch *batch) {
+    struct tutti_real_device *device = choose(batch);
     if (!device || tutti_link_delays_events(device) || !has_time(device, batch->length) ||
         !take_stays(batch, device))
         return false;
@@ -351,7 +408,7 @@ bool tutti_direct_submit(struct tutti_batch *batch) {
     }
     batch->direct = true;
     tutti_batch_note_ready(batch);
-    atomic_fetch_add(&commands[device->index], batch->length);
+    arrive(batch);
     atomic_init(&batch->missing, 1);
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_device_use *use = &batch->use[i];
@@ -368,6 +425,13 @@ bool tutti_direct_submit(struct tutti_batch *batch) {
     }
     granted(batch);
     return true;
+}
+
+bool tutti_direct_submit(struct tutti_batch *batch) {
+    bool submitted = submit(batch);
+    if (!submitted)
+        hurry_lone(); /* the program does not wait for it yet */
+    return submitted;
 }
 
 bool tutti_direct_goes_on(const struct tutti_batch *batch) {
@@ -393,17 +457,6 @@ bool tutti_direct_would_take(const struct tutti_device_task *task) {
     const struct tutti_real_device *device = seat ? seat : tutti_devices()->device[0];
     return tutti_stay_is_there(use->view, device, use->mode) ||
            tutti_stay_is_ready(use->view, device, use->mode, 0);
-}
-
-void tutti_direct_hurry(void) {
-    if (atomic_load(&direct.count) == 0)
-        return;
-    pthread_mutex_lock(&direct.lock);
-    if (!direct.hurry) {
-        direct.hurry = true;
-        pthread_cond_signal(&direct.wake);
-    }
-    pthread_mutex_unlock(&direct.lock);
 }
 
 /* Is the event's command one of the batch, or behind one of it in an in-order queue? */
@@ -455,6 +508,7 @@ void tutti_direct_look(cl_event event) {
 void tutti_direct_flush(void) {
     if (atomic_load(&direct.count) == 0)
         return;
+    hurry_lone();
     pthread_mutex_lock(&direct.lock);
     for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
         if (!direct.stopped && !batch->device->place.synchronous)

@@ -7,7 +7,8 @@
 /*
  * Short commands on data that lies on one device already, or in home memory where all devices work
  * in that, with nothing else to order them: they go straight to a device, as they would without
- * Tutti, and their views stay there (memory/stay.h).
+ * Tutti, and their views stay there (memory/stay.h). So do longer kernels on data in home memory
+ * while nothing else is under way.
  * A thread that waits for one sees to its end itself; a host thread looks after the others.
  */
 
@@ -22,6 +23,9 @@ bool tutti_direct_would_take(const struct tutti_device_task *task);
 
 /* May one more command go right behind the batch, which is not over? */
 bool tutti_direct_goes_on(const struct tutti_batch *batch);
+
+/* How many µs it has given the device to do that count for StarPU's tasks. */
+double tutti_direct_busy(const struct tutti_real_device *device);
 
 /* Something waits for the end of a direct batch, though no thread does. */
 void tutti_direct_hurry(void);

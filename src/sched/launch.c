@@ -303,7 +303,8 @@ static void build_late(cl_kernel kernel, const struct tutti_model *model) {
         return;
     enum tutti_certainty certainty;
     double time = tutti_model_estimate(model, tutti_program_lead(), &certainty);
-    if (!tutti_policy_is_active() || (certainty == TUTTI_GUESSED && tutti_runtime_is_busy()) ||
+    if (!tutti_policy_is_active() ||
+        (certainty == TUTTI_GUESSED && tutti_runtime_in_flight() > 0) ||
         tutti_late_build_pays(kernel->program, time))
         tutti_late_build_run(kernel->program);
 }

@@ -4,6 +4,7 @@
 
 #include "log.h"
 #include "memory/room.h"
+#include "sched/direct.h"
 #include "sched/link.h"
 #include "sched/policy_line.h"
 #include "sched/policy_task.h"
@@ -55,7 +56,7 @@ static void look_at_devices(unsigned long order, double now) {
         struct tutti_link up = tutti_link_expect(device, TUTTI_UPLOAD);
         struct tutti_link down = tutti_link_expect(device, TUTTI_DOWNLOAD);
         plan->at_home = device->at_home;
-        plan->ready = tutti_line_ready(&policy.line[d], order, now);
+        plan->ready = tutti_line_ready(&policy.line[d], order, now) + tutti_direct_busy(device);
         plan->room = tutti_room_left(device);
         plan->up.latency = up.latency;
         plan->up.rate = up.rate;

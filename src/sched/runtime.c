@@ -110,7 +110,7 @@ void tutti_runtime_idle(unsigned count) {
     pthread_mutex_unlock(&pause_state.lock);
 }
 
-bool tutti_runtime_is_busy(void) { return atomic_load(&pause_state.busy) > 0; }
+long tutti_runtime_in_flight(void) { return atomic_load(&pause_state.busy); }
 
 /* With the lock held. */
 static void pause_workers(bool even_if_busy) {

@@ -33,7 +33,7 @@ bool tutti_runtime_usable(void);
  */
 void tutti_runtime_busy(void);
 void tutti_runtime_idle(unsigned count); /* so many less */
-bool tutti_runtime_is_busy(void);
+long tutti_runtime_in_flight(void);      /* how much there is */
 
 /* Are there twice the cores that StarPU's workers and a thread of the program keep busy? */
 bool tutti_runtime_has_spare_cores(void);
