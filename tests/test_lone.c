@@ -239,6 +239,34 @@ START_TEST(the_first_of_many) {
 }
 END_TEST
 
+/* Each comes after the one before it, but for some on another buffer, and copies between the two.
+ */
+START_TEST(in_a_row) {
+    enum { ROW = 100 };
+    begin();
+    cl_mem second = make_zeros();
+    cl_int here = 0, there = 0;
+    for (int i = 1; i <= ROW; i++) {
+        drop(run(queue, kernel, data, i, 0, NULL));
+        here += i;
+        if (i % 7 == 0) {
+            drop(run(queue, kernel, second, 1, 0, NULL));
+            there++;
+        }
+        if (i % 23 == 0) {
+            ck_ok(clEnqueueCopyBuffer(queue, data, second, 0, 0, BYTES, 0, NULL, NULL));
+            there = here;
+        }
+        if (i % 40 == 0)
+            ck_holds(second, there);
+    }
+    ck_holds(data, here);
+    ck_holds(second, there);
+    ck_ok(clReleaseMemObject(second));
+    end();
+}
+END_TEST
+
 static void *run_and_wait(void *unused) {
     cl_int failed;
     cl_command_queue own = clCreateCommandQueue(context, device, 0, &failed);
@@ -281,6 +309,7 @@ int main(int argc, char **argv) {
         memory_of_the_program,
         left_alone,
         the_first_of_many,
+        in_a_row,
         in_threads,
     };
     if (!test_log_begin())

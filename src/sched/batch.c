@@ -17,7 +17,7 @@
  * kernels make StarPU's share of each small beside what the driver takes.
  */
 #define BRIEF 50.0    /* µs: a longer kernel pays for a task of its own */
-#define LONE 2000.0   /* µs: of a longer one StarPU's share does not count */
+#define LONE 2000.0   /* µs: of a longer one StarPU's share counts little */
 #define LONGEST 500.0 /* µs in all */
 #define MOST_VIEWS 64
 #define MOST_OPEN 64 /* each end looks through the open ones */
@@ -90,7 +90,8 @@ static bool is_brief(const struct tutti_device_task *task) {
 
 /* With any other policy than AUTO it is short, or is to go through StarPU. */
 static bool may_be_lone(const struct tutti_device_task *task) {
-    return policy == AUTO && task->is_kernel && task->time > BRIEF && task->time <= LONE;
+    return policy == AUTO && task->is_kernel && task->time > BRIEF &&
+           (task->time <= LONE || tutti_direct_serves_all());
 }
 
 static bool make_room(struct tutti_batch *batch, unsigned more) {

@@ -27,7 +27,7 @@ struct tutti_batch {
     } state;
     bool brief;    /* only short kernels: worth waiting for */
     bool computes; /* there is a kernel in it */
-    bool lone; /* a longer kernel, which may go straight to a device if nothing else is under way */
+    bool lone; /* a longer kernel, which may go straight to a device by itself (direct.c) */
     bool free; /* an open one: see joins_freely */
     atomic_bool ready;                      /* a device executes it, or is about to */
     atomic_bool waits;                      /* StarPU's worker, for its end */

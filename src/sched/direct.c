@@ -6,6 +6,7 @@
 #include "log.h"
 #include "memory/room.h"
 #include "memory/stay.h"
+#include "memory/version.h"
 #include "sched/execution.h"
 #include "sched/link.h"
 #include "sched/policy.h"
@@ -22,6 +23,7 @@
  */
 #define MOST 16
 #define MOST_AT_HOME 4
+#define MOST_LONGER 64 /* of those that could not begin earlier elsewhere */
 /* Commands that may be under way on a device when one more comes. */
 #define MOST_AHEAD 4
 
@@ -32,7 +34,7 @@
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
 
-/* µs that such a batch of a longer kernel, which was alone when it came, takes its device; or 0. */
+/* µs that those of a longer kernel take the device, and how many there are. */
 static atomic_uint lone[TUTTI_MAX_DEVICES];
 static atomic_uint lone_batches;
 
@@ -52,6 +54,11 @@ static struct {
             .wake = PTHREAD_COND_INITIALIZER,
             .last = &direct.first,
             .look = 1};
+
+bool tutti_direct_serves_all(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    return list->count == 1 && list->device[0]->at_home;
+}
 
 static bool is_wanted(void) {
     const char *wanted = tutti_env_string(TUTTI_DIRECT);
@@ -79,17 +86,9 @@ static struct tutti_batch *take_next(const struct tutti_real_device *device) {
     return batch;
 }
 
-static void arrive(const struct tutti_batch *batch) {
-    atomic_fetch_add(&commands[batch->device->index], batch->length);
-    if (!batch->lone)
-        return;
-    atomic_fetch_add(&lone_batches, 1);
-    atomic_store(&lone[batch->device->index], (unsigned)batch->expected);
-}
-
 static void leave(const struct tutti_batch *batch) {
     if (batch->lone) {
-        atomic_store(&lone[batch->device->index], 0);
+        atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
         atomic_fetch_sub(&lone_batches, 1);
     }
     atomic_fetch_sub(&commands[batch->device->index], batch->length);
@@ -240,12 +239,16 @@ static bool is_at_work(const struct tutti_real_device *device) {
 /*
  * A device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
  * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
- * executes nothing before somebody waits. Behind a longer kernel nothing goes that may find another
+ * executes nothing before somebody waits. Behind longer kernels nothing goes that may find another
  * device free.
  */
-static bool has_time(const struct tutti_real_device *device, unsigned length) {
+static bool has_time(const struct tutti_real_device *device, unsigned length, bool longer) {
     unsigned under_way = atomic_load(&commands[device->index]);
-    if (tutti_room_working(device) || atomic_load(&lone[device->index]))
+    if (tutti_room_working(device))
+        return false;
+    if (longer)
+        return under_way + length <= MOST_LONGER;
+    if (atomic_load(&lone[device->index]))
         return false;
     if (device->shares_host && !device->place.synchronous && under_way && is_at_work(device))
         return false;
@@ -264,6 +267,15 @@ void tutti_direct_hurry(void) {
     pthread_mutex_unlock(&direct.lock);
 }
 
+static void arrive(const struct tutti_batch *batch) {
+    atomic_fetch_add(&commands[batch->device->index], batch->length);
+    if (!batch->lone)
+        return;
+    atomic_fetch_add(&lone[batch->device->index], (unsigned)batch->expected);
+    if (atomic_fetch_add(&lone_batches, 1) > 0)
+        tutti_direct_hurry(); /* the program does not wait for the one before it */
+}
+
 static void hurry_lone(void) {
     if (atomic_load(&lone_batches))
         tutti_direct_hurry();
@@ -271,6 +283,14 @@ static void hurry_lone(void) {
 
 double tutti_direct_busy(const struct tutti_real_device *device) {
     return atomic_load_explicit(&lone[device->index], memory_order_relaxed);
+}
+
+/* Longer kernels do so behind others, and all kernels if there is one device. */
+static bool goes_behind(const struct tutti_batch *batch) {
+    bool kernels = batch->lone || tutti_direct_serves_all();
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
+        kernels = kernels && task->is_kernel;
+    return kernels;
 }
 
 /* How many commands of the batch use the view. */
@@ -326,7 +346,8 @@ static struct tutti_real_device *choose_at_home(const struct tutti_batch *batch)
             known = measured;
         }
         double end = task.length[d] * (1 + atomic_load(&commands[d]));
-        if (measured && (!best || end < first_end) && has_time(device, batch->length)) {
+        if (measured && (!best || end < first_end) &&
+            has_time(device, batch->length, goes_behind(batch))) {
             best = device;
             first_end = end;
         }
@@ -379,15 +400,41 @@ static bool choose_queue(struct tutti_batch *batch) {
 }
 
 /*
+ * The device with longer kernels under way that the batch has to come after, as it writes what they
+ * use, and after nothing else.
+ */
+static struct tutti_real_device *find_before(const struct tutti_batch *batch) {
+    const struct tutti_device_list *list = tutti_devices();
+    struct tutti_real_device *before = NULL;
+    for (unsigned d = 0; d < list->count && !before; d++)
+        if (batch->devices & 1u << d && atomic_load(&lone[d]))
+            before = list->device[d];
+    bool after = false;
+    for (unsigned i = 0; i < batch->count && before; i++) {
+        const struct tutti_device_use *use = &batch->use[i];
+        if (tutti_version_users(use->view).all <= users_of(batch, use->view))
+            continue;
+        after = after || use->mode != STARPU_R;
+        if (!tutti_stay_is_there(use->view, before, use->mode))
+            before = NULL;
+    }
+    return after ? before : NULL;
+}
+
+/*
  * A longer kernel goes so if nothing else is under way, which mostly is waited for next: then it
  * need not wait for the threads of StarPU to wake, nor the program for theirs to tell it, which
- * takes 50 to 200 µs (PoCL, 2 cores).
+ * takes 50 to 200 µs (PoCL, 2 cores). So it does behind another one that it has to wait for, or if
+ * there is one device: its queue keeps the order.
  */
 static struct tutti_real_device *choose_for_lone(struct tutti_batch *batch) {
-    batch->lone = batch->lone && tutti_runtime_in_flight() == 1;
     for (unsigned i = 0; i < batch->count; i++)
         batch->lone = batch->lone && batch->use[i].view->at_home;
-    return batch->lone && batch->count > 0 ? choose_at_home(batch) : NULL;
+    if (!batch->lone || batch->count == 0)
+        return NULL;
+    if (tutti_runtime_in_flight() == 1 || tutti_direct_serves_all())
+        return choose_at_home(batch);
+    return find_before(batch);
 }
 
 static struct tutti_real_device *choose(struct tutti_batch *batch) {
@@ -396,8 +443,8 @@ static struct tutti_real_device *choose(struct tutti_batch *batch) {
 
 static bool submit(struct tutti_batch *batch) {
     struct tutti_real_device *device = choose(batch);
-    if (!device || tutti_link_delays_events(device) || !has_time(device, batch->length) ||
-        !take_stays(batch, device))
+    if (!device || tutti_link_delays_events(device) ||
+        !has_time(device, batch->length, goes_behind(batch)) || !take_stays(batch, device))
         return false;
     batch->device = device;
     if (!choose_queue(batch)) {
@@ -435,14 +482,15 @@ bool tutti_direct_submit(struct tutti_batch *batch) {
 }
 
 bool tutti_direct_goes_on(const struct tutti_batch *batch) {
-    return batch->direct && has_time(batch->device, 1);
+    return batch->direct && has_time(batch->device, 1, false);
 }
 
 /* Has a device time for one more command, and may it execute it? Any, if `seat` is NULL. */
 static bool has_one_time(const struct tutti_real_device *seat, unsigned able) {
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count; d++)
-        if (able & 1u << d && (!seat || seat == list->device[d]) && has_time(list->device[d], 1))
+        if (able & 1u << d && (!seat || seat == list->device[d]) &&
+            has_time(list->device[d], 1, false))
             return true;
     return false;
 }
@@ -508,12 +556,17 @@ void tutti_direct_look(cl_event event) {
 void tutti_direct_flush(void) {
     if (atomic_load(&direct.count) == 0)
         return;
-    hurry_lone();
+    bool unstarted = false;
     pthread_mutex_lock(&direct.lock);
-    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
-        if (!direct.stopped && !batch->device->place.synchronous)
+    for (struct tutti_batch *batch = direct.first; batch && !direct.stopped;
+         batch = batch->next_direct) {
+        unstarted = unstarted || (batch->lone && batch->device->place.synchronous);
+        if (!batch->device->place.synchronous)
             tutti_execution_flush(batch);
+    }
     pthread_mutex_unlock(&direct.lock);
+    if (unstarted)
+        tutti_direct_hurry();
 }
 
 void tutti_direct_mark(const struct tutti_real_device *device) {

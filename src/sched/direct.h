@@ -24,6 +24,9 @@ bool tutti_direct_would_take(const struct tutti_device_task *task);
 /* May one more command go right behind the batch, which is not over? */
 bool tutti_direct_goes_on(const struct tutti_batch *batch);
 
+/* Is there but one device, and does it work in home memory? Then nothing is to be placed. */
+bool tutti_direct_serves_all(void);
+
 /* How many µs it has given the device to do that count for StarPU's tasks. */
 double tutti_direct_busy(const struct tutti_real_device *device);
 
