@@ -240,13 +240,13 @@ static bool is_at_work(const struct tutti_real_device *device) {
  * A device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
  * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
  * executes nothing before somebody waits. Behind longer kernels nothing goes that may find another
- * device free.
+ * device free, but what goes `behind` them anyway.
  */
-static bool has_time(const struct tutti_real_device *device, unsigned length, bool longer) {
+static bool has_time(const struct tutti_real_device *device, unsigned length, bool behind) {
     unsigned under_way = atomic_load(&commands[device->index]);
     if (tutti_room_working(device))
         return false;
-    if (longer)
+    if (behind)
         return under_way + length <= MOST_LONGER;
     if (atomic_load(&lone[device->index]))
         return false;

@@ -8,7 +8,7 @@
  * Short commands on data that lies on one device already, or in home memory where all devices work
  * in that, with nothing else to order them: they go straight to a device, as they would without
  * Tutti, and their views stay there (memory/stay.h). So do longer kernels on data in home memory
- * while nothing else is under way.
+ * while nothing else is under way, or behind others that they wait for, or if there is one device.
  * A thread that waits for one sees to its end itself; a host thread looks after the others.
  */
 

@@ -14,7 +14,6 @@
 #include <string.h>
 #include <time.h>
 
-/* Compilers recurse deeply; a program may have set a small default for its own threads. */
 #define STACK_SIZE ((size_t)8 << 20)
 
 static struct {
@@ -23,7 +22,7 @@ static struct {
     unsigned running;
 } background = {.lock = PTHREAD_MUTEX_INITIALIZER, .none = PTHREAD_COND_INITIALIZER};
 
-static bool start_thread(void *(*function)(void *), void *argument, pthread_t *thread) {
+bool tutti_build_start_thread(void *(*function)(void *), void *argument, pthread_t *thread) {
     pthread_attr_t attributes;
     sigset_t before;
     if (pthread_attr_init(&attributes) != 0)
@@ -255,7 +254,7 @@ static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *l
             job->part[d].wanted = false;
             job->late |= 1u << d;
         } else {
-            part[d].started = start_thread(part_main, &part[d], &part[d].thread);
+            part[d].started = tutti_build_start_thread(part_main, &part[d], &part[d].thread);
         }
     }
     tutti_build_part_run(job, lead);
@@ -300,7 +299,7 @@ static bool run_in_background(struct tutti_build_job *job) {
     pthread_mutex_lock(&background.lock);
     background.running++;
     pthread_mutex_unlock(&background.lock);
-    if (start_thread(background_main, job, NULL))
+    if (tutti_build_start_thread(background_main, job, NULL))
         return true;
     background_end();
     return false;

@@ -26,8 +26,8 @@ struct tutti_build_job {
     void *user_data;
     bool prints;
     uint64_t identity;
-    unsigned late;       /* bit d: device d is left for later (late_build.h) */
-    uint64_t build_time; /* ns */
+    unsigned late;                 /* bit d: device d is left for later (late_build.h) */
+    uint64_t build_time;           /* ns */
     struct tutti_signatures hints; /* LINK: those of the inputs */
     struct tutti_build_part part[TUTTI_MAX_DEVICES];
 };
@@ -35,6 +35,12 @@ struct tutti_build_job {
 /* Is the device to build it? Says in the log why not; remembers the answer in the part. */
 bool tutti_build_part_wanted(struct tutti_build_job *job, const struct tutti_real_device *device,
                              const struct tutti_real_device *lead);
+
+/*
+ * A thread that compilers can work in: they recurse deeply, and a program may have set a small
+ * stack for its own. `thread` NULL: nobody joins it. False when there is none.
+ */
+bool tutti_build_start_thread(void *(*function)(void *), void *argument, pthread_t *thread);
 
 /* Builds; fills the part of that device, and touches nothing else of the job. */
 void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device);

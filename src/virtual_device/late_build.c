@@ -56,7 +56,7 @@ static void install(cl_program program, const struct tutti_real_device *device, 
         tutti_function_extend(function, program, device);
 }
 
-void tutti_late_build_run(cl_program program) {
+static void build(cl_program program) {
     const struct tutti_device_list *devices = tutti_devices();
     struct tutti_build_job job = {.operation = TUTTI_BUILD, .program = program};
     pthread_mutex_lock(&program->lock);
@@ -84,4 +84,17 @@ void tutti_late_build_run(cl_program program) {
             tutti_driver_release_program(device, part->real);
     }
     free(job.options);
+}
+
+static void *build_main(void *program) {
+    build(program);
+    return NULL;
+}
+
+void tutti_late_build_run(cl_program program) {
+    pthread_t thread;
+    if (tutti_build_start_thread(build_main, program, &thread))
+        pthread_join(thread, NULL);
+    else
+        build(program);
 }

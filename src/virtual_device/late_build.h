@@ -23,7 +23,7 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
 bool tutti_late_build_pays(cl_program program, double time);
 
 /*
- * Builds it for those devices, in this thread; the program's kernels have them from then on. What
+ * Builds it for those devices before it returns; the program's kernels have them from then on. What
  * fails is logged, and left out. Without the program's lock.
  */
 void tutti_late_build_run(cl_program program);
