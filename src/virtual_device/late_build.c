@@ -41,7 +41,7 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *device,
                                const struct tutti_real_device *lead) {
     return job->operation == TUTTI_BUILD && job->program->origin == TUTTI_PROGRAM_SOURCE &&
-           !is_early() && tutti_pocl_is(device) && !reads_files(job) &&
+           !is_early() && tutti_pocl_is(device) && device->at_home && !reads_files(job) &&
            has_alike(job, device, lead);
 }
 

@@ -8,7 +8,8 @@
  * PoCL compiles for one device at a time, and each build costs it tenths of a second, whatever its
  * cache has: a program that is built for two devices of a kind, and then uses little of them, takes
  * twice as long. So such a device is left out of the build, which is known to succeed there, and
- * the program is built for it once that pays.
+ * the program is built for it once that pays. Not one with memory of its own, where data may be
+ * sent before it has the kernels.
  */
 
 /* Can the build wait? Of a device that is to have it, when those before it were asked. */
