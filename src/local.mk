@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 libtutti_la_SOURCES += \
+	src/clock.h \
 	src/context.h \
 	src/directory.c src/directory.h \
 	src/env.c src/env.def src/env.h \

@@ -378,3 +378,13 @@ int test_log_count(const char *part) {
     test_log_close(log);
     return count;
 }
+
+int test_went_directly(void) { return test_log_count("past StarPU"); }
+
+int test_main_logged(int argc, char **argv, const TTest *const *tests, size_t count) {
+    if (!test_log_begin())
+        return 99;
+    int status = test_main(argc, argv, tests, count);
+    test_log_end();
+    return status;
+}

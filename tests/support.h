@@ -167,6 +167,10 @@ FILE *test_log_open(void);
 void test_log_close(FILE *log);
 /* How many of those lines contain this. */
 int test_log_count(const char *part);
+/* So: how many batches went past StarPU since the last call. */
+int test_went_directly(void);
+/* test_main between the two; 99 if there is no log. */
+int test_main_logged(int argc, char **argv, const TTest *const *tests, size_t count);
 
 /* Small deterministic generator, so that a seed repeats a run. */
 uint32_t next_random(uint32_t *state);

@@ -466,10 +466,6 @@ int main(int argc, char **argv) {
                                   waits_for_what_is_collected,
                                   held_kernels_hold_no_others,
                                   held_kernels_hold_none_before_them};
-    if (!test_log_begin())
-        return 99;
     setenv("TUTTI_BATCH", "always", 1);
-    int status = test_main(argc, argv, tests, COUNT(tests));
-    test_log_end();
-    return status;
+    return test_main_logged(argc, argv, tests, COUNT(tests));
 }

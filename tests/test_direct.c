@@ -76,9 +76,6 @@ static void check_all(struct state *state) {
                       state->expected[i]);
 }
 
-/* How many batches went past StarPU since the last call. */
-static int went_directly(void) { return test_log_count("past StarPU"); }
-
 /* Set a parameter, run a kernel, look at a number: each is done when the call returns. */
 START_TEST(a_loop_of_small_commands) {
     struct state state;
@@ -95,7 +92,7 @@ START_TEST(a_loop_of_small_commands) {
         }
         check_all(&state);
         end_state(&state);
-        ck_assert_int_gt(went_directly(), ROUNDS / 2);
+        ck_assert_int_gt(test_went_directly(), ROUNDS / 2);
     }
     ck_ok(clReleaseProgram(program));
     ck_ok(clReleaseCommandQueue(plain));
@@ -373,12 +370,12 @@ START_TEST(maps_come_in_between) {
             ck_ok(clSetKernelArg(state.step, 0, sizeof(cl_mem), &state.data));
         }
         set_factor(&state, 3);
-        went_directly();
+        test_went_directly();
         for (int round = 0; round < ROUNDS; round++)
             step_with_maps(&state, round);
         check_all(&state);
         end_state(&state);
-        ck_assert_int_gt(went_directly(), ROUNDS);
+        ck_assert_int_gt(test_went_directly(), ROUNDS);
     }
     ck_ok(clReleaseProgram(program));
 }
@@ -411,10 +408,6 @@ int main(int argc, char **argv) {
                                   others_come_in_between,     chains_meet,
                                   threads_wait_for_their_own, another_queue_waits,
                                   maps_come_in_between,       an_unmap_behind_a_failure};
-    if (!test_log_begin())
-        return 99;
     setenv("TUTTI_BATCH", "always", 1);
-    int status = test_main(argc, argv, tests, COUNT(tests));
-    test_log_end();
-    return status;
+    return test_main_logged(argc, argv, tests, COUNT(tests));
 }

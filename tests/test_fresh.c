@@ -28,9 +28,6 @@ static bool all_at_home(void) {
     return get_info(cl_bool, clGetDeviceInfo, device, CL_DEVICE_HOST_UNIFIED_MEMORY);
 }
 
-/* How many batches went past StarPU since the last call. */
-static int went_directly(void) { return test_log_count("past StarPU"); }
-
 /* By its own thread's error code: some tests have several. */
 static cl_mem make(cl_mem_flags flags, void *host) {
     cl_int failed;
@@ -98,11 +95,11 @@ static void live(cl_command_queue in, cl_kernel kernel, int round) {
 START_TEST(one_after_the_other) {
     begin();
     cl_kernel kernel = make_adder();
-    went_directly();
+    test_went_directly();
     for (int round = 0; round < ROUNDS; round++)
         live(queue, kernel, round);
     if (all_at_home())
-        ck_assert_int_gt(went_directly(), ROUNDS / 2);
+        ck_assert_int_gt(test_went_directly(), ROUNDS / 2);
     ck_ok(clReleaseKernel(kernel));
     end();
 }
@@ -265,10 +262,6 @@ END_TEST
 int main(int argc, char **argv) {
     const TTest *const tests[] = {one_after_the_other, many_at_once,      in_threads,
                                   moved_at_once,       not_before_others, memory_at_any_place};
-    if (!test_log_begin())
-        return 99;
     setenv("TUTTI_BATCH", "always", 1);
-    int status = test_main(argc, argv, tests, COUNT(tests));
-    test_log_end();
-    return status;
+    return test_main_logged(argc, argv, tests, COUNT(tests));
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only Tutti: kernels of 0.05 to 2 ms, one at a time. Where all devices work in home memory such a
- * kernel goes straight to one if nothing else is under way, and nobody may wait for it: each test
- * begins with one that is, and comes to its end in another way.
+ * Only Tutti: kernels of 0.05 to 2 ms. Where all devices work in home memory such a kernel goes
+ * straight to one if nothing else is under way, or behind another one, and nobody may wait for it:
+ * each test begins with one that is alone, and comes to its end in another way.
  */
 #include "support.h"
 
@@ -46,9 +46,6 @@ static cl_event run(cl_command_queue in, cl_kernel with, cl_mem buffer, cl_int b
 
 static void drop(cl_event event) { ck_ok(clReleaseEvent(event)); }
 
-/* How many batches went past StarPU since the last call. */
-static int went_directly(void) { return test_log_count("past StarPU"); }
-
 /* Until it is known how long the kernel takes, in µs. */
 static double begin(void) {
     cl_command_queue timed = make_queue(CL_QUEUE_PROFILING_ENABLE);
@@ -64,7 +61,7 @@ static double begin(void) {
         drop(event);
     }
     ck_ok(clReleaseCommandQueue(timed));
-    went_directly();
+    test_went_directly();
     return (double)(end - start) / 1000;
 }
 
@@ -93,7 +90,7 @@ START_TEST(waited_for) {
         ck_ok(clFinish(queue));
     }
     if (all_at_home() && length > 100 && length < 1000)
-        ck_assert_int_gt(went_directly(), 0);
+        ck_assert_int_gt(test_went_directly(), 0);
     for (int i = 1; i <= ROUNDS; i++) {
         drop(run(queue, kernel, data, 1, 0, NULL));
         ck_holds(data, ROUNDS + i);
@@ -312,9 +309,5 @@ int main(int argc, char **argv) {
         in_a_row,
         in_threads,
     };
-    if (!test_log_begin())
-        return 99;
-    int status = test_main(argc, argv, tests, COUNT(tests));
-    test_log_end();
-    return status;
+    return test_main_logged(argc, argv, tests, COUNT(tests));
 }

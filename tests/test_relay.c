@@ -328,12 +328,8 @@ int main(int argc, char **argv) {
         memory_of_the_program, parts_go_across,
     };
 
-    if (!test_log_begin())
-        return 99;
     setenv("TUTTI_TRANSFER", "staged", 1);
     setenv("TUTTI_SCHED", "random", 1);
     setenv("TUTTI_BATCH", "never", 1); /* short kernels would go to one device together */
-    int status = test_main(argc, argv, tests, COUNT(tests));
-    test_log_end();
-    return status;
+    return test_main_logged(argc, argv, tests, COUNT(tests));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/runtime.h"
 
+#include "clock.h"
 #include "env.h"
 #include "log.h"
 #include "memory/pinned.h"
@@ -55,17 +56,9 @@ static struct {
                  .idle = PTHREAD_COND_INITIALIZER,
                  .drained = PTHREAD_COND_INITIALIZER};
 
-cl_ulong tutti_runtime_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (cl_ulong)now.tv_sec * 1000000000u + (cl_ulong)now.tv_nsec;
-}
+cl_ulong tutti_runtime_now(void) { return tutti_clock_now(); }
 
-cl_ulong tutti_runtime_about_now(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
-    return (cl_ulong)now.tv_sec * 1000000000u + (cl_ulong)now.tv_nsec;
-}
+cl_ulong tutti_runtime_about_now(void) { return tutti_clock_read(CLOCK_MONOTONIC_COARSE); }
 
 bool tutti_runtime_started(void) { return atomic_load(&runtime.started); }
 
@@ -310,8 +303,8 @@ static unsigned find_places(const struct tutti_device_list *list) {
         device->place.workerid = worker;
         device->place.node = starpu_worker_get_memory_node((unsigned)worker);
         starpu_opencl_get_context(devid, &device->place.context);
-        device->place.synchronous = tutti_pocl_is_basic(device) ||
-                                    strcmp(device->platform_name, "Oclgrind") == 0;
+        device->place.synchronous =
+            tutti_pocl_is_basic(device) || strcmp(device->platform_name, "Oclgrind") == 0;
         if (!open_queues(device)) {
             device->place.devid = -1;
             continue;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/build.h"
 
+#include "clock.h"
 #include "log.h"
 #include "signals.h"
 #include "virtual_device/build_device.h"
@@ -12,7 +13,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #define STACK_SIZE ((size_t)8 << 20)
 
@@ -221,12 +221,6 @@ static void install(struct tutti_build_job *job, const struct tutti_real_device 
     pthread_mutex_unlock(&program->lock);
 }
 
-static uint64_t now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
-}
-
 struct part_thread {
     struct tutti_build_job *job;
     const struct tutti_real_device *device;
@@ -244,7 +238,7 @@ static void *part_main(void *argument) {
 static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *lead) {
     const struct tutti_device_list *devices = tutti_devices();
     struct part_thread part[TUTTI_MAX_DEVICES];
-    uint64_t begin = now();
+    uint64_t begin = tutti_clock_now();
     for (unsigned d = 0; d < devices->count; d++) {
         const struct tutti_real_device *device = devices->device[d];
         part[d] = (struct part_thread){.job = job, .device = device};
@@ -267,7 +261,7 @@ static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *l
             tutti_log(INFO, "program %p: not on %s: its build failed (%d)", (void *)job->program,
                       devices->device[d]->name, job->part[d].error);
     }
-    job->build_time = now() - begin;
+    job->build_time = tutti_clock_now() - begin;
     cl_int error = job->part[lead->index].error;
     install(job, lead);
     return error;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/driver.h"
 
+#include "clock.h"
+
 #include <pthread.h>
 #include <sched.h>
 #include <string.h>
@@ -35,18 +37,12 @@ static cl_int status_of(const cl_icd_dispatch *driver, cl_event event) {
     return error == CL_SUCCESS ? status : error;
 }
 
-static cl_ulong now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (cl_ulong)time.tv_sec * 1000000000u + (cl_ulong)time.tv_nsec;
-}
-
 static cl_int look_until_over(const cl_icd_dispatch *driver, cl_event event) {
     cl_int status = status_of(driver, event);
-    cl_ulong begin = status > CL_COMPLETE ? now() : 0;
+    cl_ulong begin = status > CL_COMPLETE ? tutti_clock_now() : 0;
     int slack = -1; /* the thread may be the program's */
     for (; status > CL_COMPLETE; status = status_of(driver, event)) {
-        cl_ulong waited = now() - begin, length = waited / SHARE;
+        cl_ulong waited = tutti_clock_now() - begin, length = waited / SHARE;
         if (waited < SPIN) {
             sched_yield();
             continue;

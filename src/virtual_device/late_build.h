@@ -5,7 +5,7 @@
 #include "virtual_device/build_device.h"
 
 /*
- * PoCL compiles for one device at a time, and each build costs it tenths of a second, whatever its
+ * PoCL compiles for one device at a time, and each build costs it 50 ms and more, whatever its
  * cache has: a program that is built for two devices of a kind, and then uses little of them, takes
  * twice as long. So such a device is left out of the build, which is known to succeed there, and
  * the program is built for it once that pays. Not one with memory of its own, where data may be
