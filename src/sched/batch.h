@@ -25,12 +25,12 @@ struct tutti_batch {
         TUTTI_BATCH_FOLLOWED, /* submitted, and another one waits for its end */
         TUTTI_BATCH_OVER,
     } state;
-    bool brief;    /* only short kernels: worth waiting for */
-    bool computes; /* there is a kernel in it */
-    bool lone; /* a longer kernel, which may go straight to a device by itself (direct.c) */
-    bool free; /* an open one: see joins_freely */
-    atomic_bool ready;                      /* a device executes it, or is about to */
-    atomic_bool waits;                      /* StarPU's worker, for its end */
+    bool brief;        /* only short kernels: worth waiting for */
+    bool computes;     /* there is a kernel in it */
+    bool lone;         /* a longer kernel, which may go straight to a device by itself (direct.c) */
+    bool free;         /* an open one: see joins_freely */
+    atomic_bool ready; /* a device executes it, or is about to */
+    atomic_bool waits; /* StarPU's worker, for its end */
     struct tutti_batch *behind, *next_open; /* an open one: whose end submits it (a reference) */
 
     struct tutti_device_task *first, **last;
@@ -39,6 +39,7 @@ struct tutti_batch {
     double expected;     /* µs, on the device that is best at it */
     unsigned devices;    /* bit d: real device d may execute all of it */
     bool at_home;        /* so are all its views, on any device */
+    bool unbrought;      /* in a device's line: its data comes once StarPU's worker takes it */
     struct tutti_device_use *use; /* of all tasks together, each view once */
     unsigned count, room;
     struct tutti_device_use few[TUTTI_BATCH_FEW]; /* `use`, as long as they have room here */

@@ -103,8 +103,8 @@ static void put(struct starpu_task *task, const struct tutti_plan *plan, double 
             tutti_model_try(part->model, device, true);
     tutti_device_task_decide(batch, 1u << plan->device);
     starpu_task_set_implementation(task, tutti_device_task_implementation(batch, device));
-    tutti_log(DEBUG, "%s: a task is expected to begin in %.0f us and to take %.0f%s%s",
-              device->name, plan->start - now, plan->end - plan->start,
+    tutti_log(DEBUG, "real device %u: a task is expected to begin in %.0f us and to take %.0f%s%s",
+              plan->device, plan->start - now, plan->end - plan->start,
               plan->moves ? ", data is brought" : "", plan->probes ? ", to be measured there" : "");
     tutti_line_put(&policy.line[plan->device], task, plan->start, plan->end);
     atomic_fetch_add_explicit(&policy.tasks, 1, memory_order_release);
@@ -141,7 +141,9 @@ static int push(struct starpu_task *starpu_task) {
     look_at_devices(batch->order, now);
     struct tutti_plan plan = tutti_policy_choose(policy.device, count, &task, now);
     tutti_policy_book(policy.device, count, &task, &plan, now);
-    if (worth_prefetching(&plan)) { /* while the worker can't have the task yet */
+    bool prefetches = worth_prefetching(&plan);
+    batch->unbrought = plan.moves && !prefetches;
+    if (prefetches) { /* while the worker can't have the task yet */
         pthread_mutex_unlock(&policy.lock);
         starpu_prefetch_task_input_for(
             starpu_task, (unsigned)tutti_devices()->device[plan.device]->place.workerid);
@@ -187,7 +189,7 @@ static void take_from_others(unsigned thief) {
     look_at_devices(TUTTI_LINE_END, now);
     for (struct starpu_task *last = starpu_task_list_back(&line->tasks); last && left--;
          last = last->prev) {
-        const struct tutti_batch *batch = batch_of(last);
+        struct tutti_batch *batch = batch_of(last);
         struct tutti_plan_data data[TUTTI_MOST_DATA];
         struct tutti_plan_task task;
         policy.device[owner].ready -= last->predicted;
@@ -205,6 +207,7 @@ static void take_from_others(unsigned thief) {
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, list->device[owner], false);
         tutti_policy_book(policy.device, list->count, &task, &plan, now);
+        batch->unbrought = plan.moves;
         put(last, &plan, now);
         return;
     }
@@ -232,8 +235,8 @@ static struct starpu_task *pop(unsigned context) {
     if (!device)
         return NULL;
     struct tutti_line *line = &policy.line[device->index];
-    bool idle = atomic_load_explicit(&line->count, memory_order_acquire) == 0;
-    if (idle && !worth_looking(device->index))
+    bool empty = atomic_load_explicit(&line->count, memory_order_acquire) == 0;
+    if (empty ? !worth_looking(device->index) : tutti_line_keeps(line, now_in_us()))
         return NULL;
     pthread_mutex_lock(&policy.lock);
     if (starpu_task_list_empty(&line->tasks))
@@ -252,22 +255,19 @@ static void begins(struct starpu_task *task, unsigned context) {
     double now = now_in_us();
     if (!device)
         return;
-    enum tutti_certainty certainty;
-    tutti_model_estimate(batch_of(task)->first->model, device, &certainty);
     pthread_mutex_lock(&policy.lock);
-    tutti_line_begin(&policy.line[device->index], task, certainty == TUTTI_MEASURED, now);
+    tutti_line_begin(&policy.line[device->index], task, now);
     pthread_mutex_unlock(&policy.lock);
 }
 
 static void ends(struct starpu_task *task, unsigned context) {
-    (void)task;
     (void)context;
     const struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
     double now = now_in_us();
     if (!device)
         return;
     pthread_mutex_lock(&policy.lock);
-    tutti_line_end(&policy.line[device->index], now);
+    tutti_line_end(&policy.line[device->index], task, now);
     atomic_fetch_add_explicit(&policy.changes, 1, memory_order_relaxed);
     pthread_mutex_unlock(&policy.lock);
 }

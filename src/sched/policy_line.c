@@ -5,6 +5,8 @@
 
 /* Through so many tasks at the end of a line is looked for the place of one of an earlier order. */
 #define MOST_OVERTAKEN 256
+/* µs before the device needs it a task is taken: more than StarPU and the driver need for it. */
+#define TAKEN_BEFORE 500.0
 
 /* The first of those that a task of that order overtakes, or NULL; and what they take in all. */
 static struct starpu_task *first_overtaken(const struct tutti_line *line, unsigned long order,
@@ -23,9 +25,9 @@ static struct starpu_task *first_overtaken(const struct tutti_line *line, unsign
 double tutti_line_ready(const struct tutti_line *line, unsigned long order, double now) {
     if (line->unfinished == 0)
         return now;
-    double end = line->last_end + line->drift, least = now + line->waiting, overtaken = 0;
-    double late = line->head_end > 0 && now > line->head_end ? now - line->head_end : 0;
-    end += line->head_known ? late : 2 * late; /* a wrong guess may be wrong by as much again */
+    double busy = tutti_line_busy(line, now), overtaken = 0;
+    double late = busy > 0 ? now + busy - line->flight_end : 0;
+    double end = line->last_end + line->drift + late, least = now + busy + line->waiting;
     if (order != TUTTI_LINE_END)
         first_overtaken(line, order, &overtaken);
     end = (end > least ? end : least) - overtaken;
@@ -42,7 +44,7 @@ static void insert_before(struct starpu_task_list *list, struct starpu_task *tas
 
 void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double start, double end) {
     if (line->unfinished++ == 0)
-        line->drift = line->head_end = 0;
+        line->drift = 0;
     double overtaken, length = end - start;
     struct starpu_task *first =
         first_overtaken(line, tutti_device_task_batch(task)->order, &overtaken);
@@ -60,12 +62,16 @@ void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double st
     }
     line->waiting += length;
     atomic_fetch_add_explicit(&line->count, 1, memory_order_release);
+    if (tutti_device_task_batch(task)->unbrought)
+        atomic_fetch_add_explicit(&line->unbrought, 1, memory_order_relaxed);
 }
 
 static void remove_from(struct tutti_line *line, struct starpu_task *task) {
     starpu_task_list_erase(&line->tasks, task);
     line->waiting = starpu_task_list_empty(&line->tasks) ? 0 : line->waiting - task->predicted;
     atomic_fetch_sub_explicit(&line->count, 1, memory_order_relaxed);
+    if (tutti_device_task_batch(task)->unbrought)
+        atomic_fetch_sub_explicit(&line->unbrought, 1, memory_order_relaxed);
 }
 
 struct starpu_task *tutti_line_take(struct tutti_line *line) {
@@ -82,18 +88,32 @@ void tutti_line_leave(struct tutti_line *line, struct starpu_task *task) {
     line->last_end -= task->predicted;
 }
 
-void tutti_line_begin(struct tutti_line *line, const struct starpu_task *task, bool known,
-                      double now) {
-    line->drift = now - task->predicted_start;
-    line->head_end = now + task->predicted;
-    line->head_known = known;
+void tutti_line_begin(struct tutti_line *line, const struct starpu_task *task, double now) {
+    double before = line->flying++ ? line->flight_end : now, start = before > now ? before : now;
+    line->drift = start - task->predicted_start;
+    line->flight += task->predicted;
+    line->flight_end = start + task->predicted;
 }
 
-void tutti_line_end(struct tutti_line *line, double now) {
+void tutti_line_end(struct tutti_line *line, const struct starpu_task *task, double now) {
     line->unfinished--;
-    if (line->head_end > 0)
-        line->drift += now - line->head_end;
-    line->head_end = 0;
+    if (line->flying == 0)
+        return;
+    line->flight = --line->flying ? line->flight - task->predicted : 0;
+    line->drift += now + line->flight - line->flight_end;
+    line->flight_end = line->flying ? now + line->flight : 0;
+}
+
+double tutti_line_busy(const struct tutti_line *line, double now) {
+    double end = atomic_load_explicit(&line->flight_end, memory_order_relaxed);
+    if (end == 0)
+        return 0;
+    return end > now ? end - now : now - end;
+}
+
+bool tutti_line_keeps(const struct tutti_line *line, double now) {
+    return atomic_load_explicit(&line->unbrought, memory_order_relaxed) == 0 &&
+           tutti_line_busy(line, now) > TAKEN_BEFORE;
 }
 
 void tutti_line_expect(struct tutti_line *line, double waiting) {

@@ -14,12 +14,14 @@
 struct tutti_line {
     struct starpu_task_list tasks; /* not taken by StarPU's worker yet */
     atomic_uint count;             /* of them; read without the lock */
-    double waiting;                /* expected time of them all */
-    unsigned unfinished;           /* these, and what the worker has taken */
-    double last_end;               /* of the last one, as planned when it was given */
-    double drift;                  /* by how much the device is later than planned */
-    double head_end;               /* when what it executes now should end; 0: nothing */
-    bool head_known;               /* its time was measured */
+    atomic_uint unbrought;     /* of them, whose data is brought once they are taken; likewise */
+    double waiting;            /* expected time of them all */
+    unsigned unfinished;       /* these, and what the worker has taken */
+    double last_end;           /* of the last one, as planned when it was given */
+    double drift;              /* by how much the device is later than planned */
+    unsigned flying;           /* tasks that began, one behind the other */
+    double flight;             /* expected time of those in all */
+    _Atomic double flight_end; /* when they should end; 0: there are none. Read without the lock */
 };
 
 /*
@@ -31,17 +33,31 @@ struct tutti_line {
 double tutti_line_ready(const struct tutti_line *line, unsigned long order, double now);
 #define TUTTI_LINE_END ULONG_MAX /* the order of what comes after all */
 
-/* Puts the task into the line; it is expected to begin and end then. */
+/*
+ * Puts the task into the line; it is expected to begin and end then. Its batch knows whether its
+ * data is brought meanwhile.
+ */
 void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double start, double end);
 /* The worker takes the first task; NULL: there is none. */
 struct starpu_task *tutti_line_take(struct tutti_line *line);
 /* Takes away one of the last tasks, for another device. */
 void tutti_line_leave(struct tutti_line *line, struct starpu_task *task);
 
-/* A task that was taken begins; `known`: its time was measured there. And one has ended. */
-void tutti_line_begin(struct tutti_line *line, const struct starpu_task *task, bool known,
-                      double now);
-void tutti_line_end(struct tutti_line *line, double now);
+/* A task that was taken begins, maybe behind others; and the first of them has ended. */
+void tutti_line_begin(struct tutti_line *line, const struct starpu_task *task, double now);
+void tutti_line_end(struct tutti_line *line, const struct starpu_task *task, double now);
+
+/*
+ * Expected time until the device has ended what it executes; 0: nothing. What is late by some time
+ * is expected to need as much again. Needs no lock.
+ */
+double tutti_line_busy(const struct tutti_line *line, double now);
+
+/*
+ * Is it too early for StarPU's worker to take another task? It takes one while the device executes
+ * another, and that can go to no other device any more. Needs no lock.
+ */
+bool tutti_line_keeps(const struct tutti_line *line, double now);
 
 /* The waiting tasks are expected to take `waiting` in all. */
 void tutti_line_expect(struct tutti_line *line, double waiting);
