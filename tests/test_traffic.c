@@ -32,11 +32,15 @@ static void close_kernels(void) {
     ck_ok(clReleaseProgram(program));
 }
 
-/* set or add, over the whole buffer */
-static void run(cl_kernel kernel, cl_mem buffer, cl_int value) {
+/* set or add, over so much of the buffer */
+static void launch_part(cl_kernel kernel, cl_mem buffer, cl_int value, size_t items) {
     ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
     ck_ok(clSetKernelArg(kernel, 1, sizeof(value), &value));
-    launch(kernel, N);
+    launch(kernel, items);
+}
+
+static void run(cl_kernel kernel, cl_mem buffer, cl_int value) {
+    launch_part(kernel, buffer, value, N);
 }
 
 START_TEST(the_extension_function) {
@@ -107,6 +111,31 @@ START_TEST(many_results_stay_on_the_device) {
     for (int i = 0; i < MANY; i++) {
         ck_moved(buffers[i], 0, 0);
         ck_ok(clReleaseMemObject(buffers[i]));
+    }
+    close_kernels();
+}
+END_TEST
+
+/* A buffer that a kernel writes as a whole need not be there before, whoseever memory it is in. */
+START_TEST(what_a_kernel_overwrites_is_not_brought) {
+    static cl_int values[N], seen[N];
+    const cl_mem_flags flags[] = {0, CL_MEM_USE_HOST_PTR, CL_MEM_USE_HOST_PTR | CL_MEM_WRITE_ONLY};
+
+    open_kernels();
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        cl_mem buffer = make_buffer(flags[i], BYTES, flags[i] ? values : NULL);
+
+        run(set, buffer, 3);
+        ck_ok(clFinish(queue));
+        ck_moved(buffer, 0, 0);
+        read_ints(buffer, seen, N);
+        ck_all(seen, N, 3);
+        ck_moved(buffer, 0, BYTES);
+        launch_part(set, buffer, 4, N - 1); /* that leaves one as it is */
+        read_ints(buffer, seen, N);
+        ck_all(seen, N - 1, 4);
+        ck_assert_int_eq(seen[N - 1], 3);
+        ck_ok(clReleaseMemObject(buffer));
     }
     close_kernels();
 }
@@ -241,6 +270,7 @@ int main(int argc, char **argv) {
         the_extension_function,
         what_only_the_device_uses_stays_there,
         many_results_stay_on_the_device,
+        what_a_kernel_overwrites_is_not_brought,
         a_whole_write_goes_straight_to_the_device,
         frames_go_straight,
         parts_move_alone,

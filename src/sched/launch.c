@@ -71,7 +71,7 @@ static bool overwrites(const struct launch *launch, unsigned index) {
     const struct tutti_range *range = &launch->range;
     cl_mem mem = launch->arguments->argument[index].mem;
     return index < launch->kernel->argument_count && mem->type == CL_MEM_OBJECT_BUFFER &&
-           !mem->parent && !mem->host_ptr && !has_address(mem) &&
+           !mem->parent && !has_address(mem) &&
            tutti_overwrite_covers(&launch->kernel->overwrites[index], launch->arguments,
                                   range->dimensions, range->offset, range->global, mem->size);
 }
