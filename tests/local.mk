@@ -46,6 +46,7 @@ TUTTI_TESTS = \
 	tests/test_late_writes \
 	tests/test_functions \
 	tests/test_line \
+	tests/test_link \
 	tests/test_policy \
 	tests/test_schedulers \
 	tests/test_rename \
@@ -257,6 +258,9 @@ tests_test_line_SOURCES = tests/test_line.c
 tests_test_line_CPPFLAGS = $(TEST_CPPFLAGS) -DCL_TARGET_OPENCL_VERSION=300 \
 	-I$(top_srcdir)/src -I$(top_srcdir)/icd $(STARPU_CFLAGS)
 tests_test_line_LDADD = $(TEST_LIBS) $(STARPU_LIBS)
+tests_test_link_SOURCES = tests/test_link.c
+tests_test_link_CPPFLAGS = $(tests_test_line_CPPFLAGS)
+tests_test_link_LDADD = $(tests_test_line_LDADD)
 tests_test_policy_SOURCES = tests/test_policy.c
 tests_test_policy_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_policy_LDADD = $(TEST_LIBS)

@@ -4,6 +4,7 @@
 #include "env.h"
 #include "log.h"
 #include "memory/transfer_path.h"
+#include "sched/link.h"
 #include "virtual_device/driver.h"
 
 #include <pthread.h>
@@ -98,6 +99,7 @@ static struct tutti_pinned *create(const struct tutti_real_device *device, void 
     const cl_icd_dispatch *driver = device->dispatch;
     struct tutti_pinned *pinned = calloc(1, sizeof(*pinned));
     cl_int error = CL_OUT_OF_HOST_MEMORY;
+    tutti_link_disturb(true);
     tutti_driver_lock(device);
     if (pinned) {
         pinned->size = size;
@@ -112,6 +114,7 @@ static struct tutti_pinned *create(const struct tutti_real_device *device, void 
         pinned->bytes = driver->clEnqueueMapBuffer(device->place.uploads, pinned->real, CL_TRUE,
                                                    CL_MAP_READ, 0, size, 0, NULL, NULL, &error);
     tutti_driver_unlock(device);
+    tutti_link_disturb(false);
     /* What the driver only copies from is of no use. */
     bool right = error == CL_SUCCESS && (!memory || pinned->bytes == memory);
     if (right) {

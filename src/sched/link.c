@@ -24,10 +24,13 @@ static struct state {
     atomic_uint active;           /* transfers of our threads. The same */
     atomic_uint longs;            /* of those, the long ones. The same */
     bool alone;                   /* none began while another was active */
+    unsigned disturbances;        /* when the window was opened */
     cl_ulong since;               /* when the window was opened */
     _Atomic cl_ulong until;       /* when what StarPU waits for should be over. The same */
     size_t bytes;                 /* in it */
 } states[TUTTI_MAX_DEVICES][TUTTI_DIRECTIONS];
+
+static atomic_uint disturbing, disturbances; /* now, and so far */
 
 static void init_locks(void) {
     for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++)
@@ -53,11 +56,20 @@ static void average(_Atomic double *value, double measured) {
     *value = before > 0 ? before + WEIGHT * (measured - before) : measured;
 }
 
+/* What is under way now, if anything is, disturbs the window as well. With the lock held. */
+static void open_window(struct state *state, cl_ulong now) {
+    state->since = now;
+    state->bytes = 0;
+    state->disturbances = atomic_load(&disturbances) - (atomic_load(&disturbing) > 0);
+}
+
 /* `bytes` took `time` ns on the link. With the lock held. */
 static void learn(struct state *state, const struct tutti_real_device *device, size_t bytes,
                   double time, bool alone) {
     double latency = state->latency > 0 ? state->latency : prior(device).latency;
     double length = time / 1000;
+    if (atomic_load(&disturbances) != state->disturbances)
+        return;
     if (bytes >= LEAST_FOR_RATE && length > 0)
         average(&state->rate, (double)bytes / (length > 2 * latency ? length - latency : length));
     else if (alone && bytes <= MOST_FOR_LATENCY)
@@ -70,8 +82,7 @@ void tutti_link_begin(const struct tutti_real_device *device, enum tutti_directi
     pthread_mutex_lock(&state->lock);
     state->longs += bytes >= LONG;
     if (state->active++ == 0) {
-        state->since = tutti_runtime_now();
-        state->bytes = 0;
+        open_window(state, tutti_runtime_now());
         state->alone = true;
     } else {
         state->alone = false;
@@ -89,10 +100,14 @@ void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction
     state->longs -= bytes >= LONG;
     if (--state->active == 0 || time >= WINDOW) {
         learn(state, device, state->bytes, time, state->alone);
-        state->since = now;
-        state->bytes = 0;
+        open_window(state, now);
     }
     pthread_mutex_unlock(&state->lock);
+}
+
+void tutti_link_disturb(bool begins) {
+    atomic_fetch_add(&disturbing, begins ? 1u : -1u);
+    atomic_fetch_add(&disturbances, begins);
 }
 
 void tutti_link_begin_unseen(const struct tutti_real_device *device, enum tutti_direction direction,

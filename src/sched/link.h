@@ -19,6 +19,12 @@ void tutti_link_begin(const struct tutti_real_device *device, enum tutti_directi
 void tutti_link_end(const struct tutti_real_device *device, enum tutti_direction direction,
                     size_t bytes);
 
+/*
+ * Something begins, or ends, that makes transfers wait as they will not again: as locking pages
+ * does in the driver and in the kernel. What is under way meanwhile teaches nothing.
+ */
+void tutti_link_disturb(bool begins);
+
 /* A transfer that StarPU waits for itself begins. */
 void tutti_link_begin_unseen(const struct tutti_real_device *device, enum tutti_direction direction,
                              size_t bytes);
