@@ -47,6 +47,7 @@ TUTTI_TESTS = \
 	tests/test_functions \
 	tests/test_line \
 	tests/test_link \
+	tests/test_guess \
 	tests/test_policy \
 	tests/test_schedulers \
 	tests/test_rename \
@@ -261,6 +262,9 @@ tests_test_line_LDADD = $(TEST_LIBS) $(STARPU_LIBS)
 tests_test_link_SOURCES = tests/test_link.c
 tests_test_link_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_link_LDADD = $(tests_test_line_LDADD)
+tests_test_guess_SOURCES = tests/test_guess.c
+tests_test_guess_CPPFLAGS = $(tests_test_line_CPPFLAGS)
+tests_test_guess_LDADD = $(tests_test_line_LDADD) -lm
 tests_test_policy_SOURCES = tests/test_policy.c
 tests_test_policy_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_policy_LDADD = $(TEST_LIBS)

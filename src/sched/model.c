@@ -22,8 +22,12 @@
 /* An interpreter of instructions, whatever it says of itself. */
 #define RATE_INTERPRETER 4.0
 #define LEAST_MICROSECONDS 1.0
-/* Shorter kernels tell more of what a launch costs than of the device. */
+/*
+ * Shorter kernels tell more of what a launch costs than of the device. One that takes so long on
+ * another device tells by how much that is slower at least.
+ */
 #define LEAST_TELLING 100.0
+#define TELLING_ALONE 1000.0
 
 /*
  * So many times must have been measured on two kinds of device to tell of other kernels. These may
@@ -113,6 +117,11 @@ static void compare(struct ratios *ratios, unsigned a, unsigned b, double value)
     ratios->squares[a][b] = ratios->squares[a][b] + (value - before) * (value - mean);
 }
 
+static bool tells(double time, double other) {
+    return (time >= LEAST_TELLING && other >= LEAST_TELLING) || time >= TELLING_ALONE ||
+           other >= TELLING_ALONE;
+}
+
 /* A first time of a model on that kind of device says something of others. With the lock held. */
 static void relate(struct tutti_model *model, unsigned kind, double time) {
     struct family *family = model->family;
@@ -122,7 +131,7 @@ static void relate(struct tutti_model *model, unsigned kind, double time) {
     }
     for (unsigned d = 0; d < tutti_devices()->count; d++) {
         double other = model->time[d];
-        if (d == kind || other <= 0 || (time < LEAST_TELLING && other < LEAST_TELLING))
+        if (d == kind || other <= 0 || !tells(time, other))
             continue;
         if (model->key.code != 0) { /* copies are no kernel */
             compare(&models.ratios, kind, d, log(time / other));

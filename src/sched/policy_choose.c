@@ -26,8 +26,9 @@ static const double caution[] = {[TUTTI_MEASURED] = 1.1, [TUTTI_RELATED] = 2, [T
 
 /*
  * What a guess promises must be worth its danger: the naive product of matrices takes 370 times as
- * long on 64 cores as on a GPU where 10 times is what other kernels take. So a device is tried only
- * if it would do that share of what those do that were measured.
+ * long on 64 cores as on a GPU where 10 times is what other kernels take, or what it takes itself
+ * where it is small. So a device is tried only if it would do that share of what those do that were
+ * measured.
  */
 #define SHARE_TO_TRY 0.1
 
@@ -158,7 +159,7 @@ static bool is_cold(unsigned count, const struct tutti_plan_task *task) {
     return true;
 }
 
-/* Would the device, where nothing is known of the kernel, add anything that counts? */
+/* Would the device, where the kernel was not measured, add anything that counts? */
 static bool is_worth_a_try(unsigned count, const struct tutti_plan_task *task, unsigned device) {
     double known = 0; /* tasks per µs */
     for (unsigned d = 0; d < count; d++)
@@ -193,7 +194,7 @@ struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, u
         bool leads = task->length[d] <= task->length[lead];
         if (d == lead || !is_one_of(d, task->able) ||
             (!leads && (cold || is_one_of(d, task->tried))) ||
-            (task->certainty[d] == TUTTI_GUESSED && !is_worth_a_try(count, task, d)))
+            (task->certainty[d] != TUTTI_MEASURED && !is_worth_a_try(count, task, d)))
             continue;
         outlook[d] = look(devices, count, d, task, now, &links);
         cost[d] = weigh(task, d, lead, &outlook[d], &outlook[lead], now);
