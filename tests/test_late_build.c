@@ -10,7 +10,14 @@
 #include <pthread.h>
 #include <unistd.h>
 
-enum { N = 256, BYTES = N * sizeof(cl_int), MANY = 64, MOST_ROUNDS = 20000, THREADS = 4 };
+enum {
+    N = 256,
+    BYTES = N * sizeof(cl_int),
+    MANY = 64,
+    MOST_ROUNDS = 20000,
+    LONG_CHAIN = 200,
+    THREADS = 4
+};
 
 /* ADD is how much each work-item adds, after a while. */
 static const char source[] =
@@ -76,14 +83,14 @@ static void rest(void) {
     usleep(20000);
 }
 
-/* Until the program is built for the second device too. */
-static int run_until_built(cl_kernel kernel, cl_mem buffer) {
+/* Two chains, until the program is built for the second device too. */
+static int run_until_built(cl_kernel kernel, const cl_mem buffer[2]) {
     int rounds = 0;
     while (late_builds() == 0 && rounds < MOST_ROUNDS) {
-        for (int i = 0; i < 10; i++)
-            run(kernel, buffer, much);
+        for (int i = 0; i < 10; i++, rounds++)
+            for (int b = 0; b < 2; b++)
+                run(kernel, buffer[b], much);
         ck_ok(clFinish(queue));
-        rounds += 10;
     }
     ck_assert_int_lt(rounds, MOST_ROUNDS);
     return rounds;
@@ -127,19 +134,41 @@ START_TEST(a_little_work_does_not_pay) {
 }
 END_TEST
 
+/* Each kernel waits for the one before: however many there are, one device does them all. */
+START_TEST(a_chain_needs_one_device) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    late_builds();
+    build("", 8);
+    cl_kernel kernel = make_kernel(program, "add");
+    cl_mem buffer = make_zeros();
+    for (int i = 0; i < LONG_CHAIN; i++) {
+        run(kernel, buffer, much);
+        if (i % 10 == 0)
+            rest();
+    }
+    ck_holds(buffer, 8 * LONG_CHAIN);
+    ck_assert_int_eq(late_builds(), 0);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 START_TEST(much_work_pays) {
     skip_if(!can_be_late(), "no two like devices of PoCL");
     late_builds();
     build("", 2);
     cl_kernel before = make_kernel(program, "add");
-    cl_mem buffer = make_zeros();
+    cl_mem buffer[2] = {make_zeros(), make_zeros()};
     int rounds = run_until_built(before, buffer);
     cl_kernel after = make_kernel(program, "add");
-    ck_holds(buffer, 2 * rounds);
+    ck_holds(buffer[0], 2 * rounds);
+    ck_holds(buffer[1], 2 * rounds);
     use_both(before, 2);
     use_both(after, 2);
     ck_assert_int_eq(late_builds(), 0);
-    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseMemObject(buffer[0]));
+    ck_ok(clReleaseMemObject(buffer[1]));
     ck_ok(clReleaseKernel(before));
     ck_ok(clReleaseKernel(after));
     ck_ok(clReleaseProgram(program));
@@ -215,9 +244,13 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        a_little_work_does_not_pay,   much_work_pays,
-        what_is_unknown_uses_both,    a_program_that_may_read_files_does_not_wait,
-        another_build_of_the_program, several_threads,
+        a_little_work_does_not_pay,
+        a_chain_needs_one_device,
+        much_work_pays,
+        what_is_unknown_uses_both,
+        a_program_that_may_read_files_does_not_wait,
+        another_build_of_the_program,
+        several_threads,
     };
     setenv("TUTTI_BUILDS", "auto", 1);
     setenv("TUTTI_MODELS", "none", 1);

@@ -294,19 +294,18 @@ static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
     return devices;
 }
 
+static bool is_late(cl_program program) {
+    return atomic_load_explicit(&program->late, memory_order_relaxed) != 0;
+}
+
 /*
- * Of a kernel that was never measured nobody knows whether a second device is worth its build: only
- * that it may be now if something is under way. Policies of StarPU's choose among all devices.
+ * Builds the program for devices that it is late for, if that pays by now. Policies of StarPU's
+ * choose among all devices. Returns the program if it is still late, else NULL.
  */
-static void build_late(cl_kernel kernel, const struct tutti_model *model) {
-    if (!atomic_load_explicit(&kernel->program->late, memory_order_relaxed))
-        return;
-    enum tutti_certainty certainty;
-    double time = tutti_model_estimate(model, tutti_program_lead(), &certainty);
-    if (!tutti_policy_is_active() ||
-        (certainty == TUTTI_GUESSED && tutti_runtime_in_flight() > 0) ||
-        tutti_late_build_pays(kernel->program, time))
-        tutti_late_build_run(kernel->program);
+static cl_program build_late(cl_program program) {
+    if (is_late(program) && (!tutti_policy_is_active() || tutti_late_build_pays(program)))
+        tutti_late_build_run(program);
+    return is_late(program) ? program : NULL;
 }
 
 struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_arguments *arguments,
@@ -353,7 +352,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     }
     count_ahead(launch, true);
     task->model = model_of(launch);
-    build_late(kernel, task->model);
+    task->late = build_late(kernel->program);
     task->devices &= devices_for(kernel, range);
     return &task->command;
 }

@@ -9,7 +9,9 @@
 #include "sched/policy_line.h"
 #include "sched/policy_task.h"
 #include "sched/runtime.h"
+#include "virtual_device/late_build.h"
 
+#include <math.h>
 #include <pthread.h>
 #include <starpu_scheduler.h>
 #include <stdlib.h>
@@ -118,6 +120,20 @@ static bool worth_prefetching(const struct tutti_plan *plan) {
     return plan->moves && !plan->evicts && starpu_get_prefetch_flag();
 }
 
+/*
+ * The task is ready, and waits for the device's other tasks. If nobody knows how long it takes,
+ * that is taken for long.
+ */
+static void note_waiting(const struct tutti_batch *batch, const struct tutti_plan_task *task,
+                         const struct tutti_plan *plan, double now) {
+    double length = plan->end - plan->start, wait = plan->start - now;
+    if (task->certainty[plan->device] == TUTTI_GUESSED && wait > 0)
+        length = wait = INFINITY;
+    for (const struct tutti_device_task *part = batch->first; part && wait > 0; part = part->next)
+        if (part->late)
+            tutti_late_build_note(part->late, wait < length ? wait : length);
+}
+
 static void wake(unsigned device) {
 #ifndef STARPU_NON_BLOCKING_DRIVERS
     starpu_wake_worker_relax_light(tutti_devices()->device[device]->place.workerid);
@@ -141,6 +157,7 @@ static int push(struct starpu_task *starpu_task) {
     look_at_devices(batch->order, now);
     struct tutti_plan plan = tutti_policy_choose(policy.device, count, &task, now);
     tutti_policy_book(policy.device, count, &task, &plan, now);
+    note_waiting(batch, &task, &plan, now);
     bool prefetches = worth_prefetching(&plan);
     batch->unbrought = plan.moves && !prefetches;
     if (prefetches) { /* while the worker can't have the task yet */

@@ -206,7 +206,7 @@ static void install(struct tutti_build_job *job, const struct tutti_real_device 
     program->identity = job->identity;
     program->build++;
     program->build_time = job->build_time;
-    atomic_store(&program->worked, 0);
+    atomic_store(&program->waited, 0);
     atomic_store(&program->late, won->error == CL_SUCCESS ? job->late : 0);
     if (program->origin != TUTTI_PROGRAM_BINARY) {
         tutti_signatures_clear(&program->signatures);

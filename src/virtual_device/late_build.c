@@ -10,11 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Kernels of so many times as long as the build took: it costs a program that has no use for it a
- * fifth at most, and one that queues many kernels has its other device at work meanwhile.
- */
-#define LEAST_WORK 4
+/* Kernels waited for so many times as long as the build took: two devices share what waits. */
+#define LEAST_WAIT 2
 
 static bool has_alike(const struct tutti_build_job *job, const struct tutti_real_device *device,
                       const struct tutti_real_device *lead) {
@@ -45,9 +42,14 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
            has_alike(job, device, lead);
 }
 
-bool tutti_late_build_pays(cl_program program, double time) {
-    uint64_t length = (uint64_t)(time * 1000);
-    return atomic_fetch_add(&program->worked, length) + length >= LEAST_WORK * program->build_time;
+void tutti_late_build_note(cl_program program, double waited) {
+    uint64_t enough = LEAST_WAIT * program->build_time;
+    uint64_t more = waited * 1000 < (double)enough ? (uint64_t)(waited * 1000) : enough;
+    atomic_fetch_add(&program->waited, more);
+}
+
+bool tutti_late_build_pays(cl_program program) {
+    return atomic_load(&program->waited) >= LEAST_WAIT * program->build_time;
 }
 
 static void install(cl_program program, const struct tutti_real_device *device, cl_program real) {

@@ -18,10 +18,12 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *lead);
 
 /*
- * The program is given a kernel that takes so many µs. Do its kernels take so long together, or
- * this one, that the builds which wait are worth their time?
+ * One of its kernels could begin, but waits for so many µs until its device has ended others. Did
+ * they wait so long together that the builds which wait are worth their time? A chain never does,
+ * however long it is: each of its kernels is ready when the one before has ended.
  */
-bool tutti_late_build_pays(cl_program program, double time);
+void tutti_late_build_note(cl_program program, double waited);
+bool tutti_late_build_pays(cl_program program);
 
 /*
  * Builds it for those devices before it returns; the program's kernels have them from then on. What

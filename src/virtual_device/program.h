@@ -56,7 +56,7 @@ struct _cl_program {
     unsigned build;                     /* counts them */
     uint64_t build_time;                /* of the last one, in ns */
     atomic_uint late;                   /* bit d: it is not built for device d yet (late_build.h) */
-    atomic_uint_least64_t worked;       /* ns that its kernels take, as long as one is late */
+    atomic_uint_least64_t waited;       /* ns that its kernels did, as long as one is late */
     struct tutti_signatures signatures; /* what is known for certain, as it was asked for */
     struct tutti_signatures hints;      /* read from sources; for drivers that don't tell */
     struct tutti_binary *binary;        /* made when CL_PROGRAM_BINARIES is asked for */
