@@ -14,4 +14,11 @@ static inline cl_ulong tutti_clock_read(clockid_t clock) {
 
 static inline cl_ulong tutti_clock_now(void) { return tutti_clock_read(CLOCK_MONOTONIC); }
 
+/* The moment so many ns from now, as timed waits for conditions take it. */
+static inline struct timespec tutti_clock_deadline(cl_ulong length) {
+    cl_ulong end = tutti_clock_read(CLOCK_REALTIME) + length;
+    return (struct timespec){.tv_sec = (time_t)(end / 1000000000u),
+                             .tv_nsec = (long)(end % 1000000000u)};
+}
+
 #endif

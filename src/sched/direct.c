@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/direct.h"
 
+#include "clock.h"
 #include "context.h"
 #include "env.h"
 #include "log.h"
@@ -15,7 +16,6 @@
 
 #include <string.h>
 #include <sys/prctl.h>
-#include <time.h>
 
 /*
  * Commands of one batch: more are worth a StarPU task, in which the device's own thread enqueues
@@ -29,7 +29,8 @@
 
 /* ns */
 #define LOOK 100000u    /* between two looks at what nobody waits for, */
-#define RARELY 400000u  /* at most, while the program waits for all that there is */
+#define RARELY 400000u  /* at most, while the program waits for all that there is, */
+#define SELDOM 1000000u /* and while there is nothing */
 #define DROWSY 5000000u /* without anything to look after: the thread goes */
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
@@ -154,13 +155,7 @@ static struct tutti_real_device *find_ripe(void) {
 }
 
 static void doze(unsigned length) {
-    struct timespec deadline;
-    clock_gettime(CLOCK_REALTIME, &deadline);
-    deadline.tv_nsec += direct.hurry ? LOOK / 10 : length;
-    if (deadline.tv_nsec >= 1000000000) {
-        deadline.tv_sec++;
-        deadline.tv_nsec -= 1000000000;
-    }
+    struct timespec deadline = tutti_clock_deadline(direct.hurry ? LOOK / 10 : length);
     pthread_cond_timedwait(&direct.wake, &direct.lock, &deadline);
     if (++direct.look == 0)
         direct.look = 1;
@@ -183,7 +178,7 @@ static void watch(struct tutti_job *job) {
         } else {
             if (!direct.first)
                 direct.hurry = false;
-            doze(length);
+            doze(direct.first ? length : SELDOM);
             length = 2 * length < RARELY ? 2 * length : RARELY;
         }
     }

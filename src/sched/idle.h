@@ -13,6 +13,9 @@
 /* After StarPU's start. */
 void tutti_idle_start(void);
 
+/* There is a task for the device: its worker need not sleep longer. By any thread. */
+void tutti_idle_call(const struct tutti_real_device *device);
+
 /* By a worker, in its thread: a command was given to its device, or ended there. */
 void tutti_idle_worked(void);
 

@@ -5,6 +5,7 @@
 #include "log.h"
 #include "memory/room.h"
 #include "sched/direct.h"
+#include "sched/idle.h"
 #include "sched/link.h"
 #include "sched/policy_line.h"
 #include "sched/policy_task.h"
@@ -134,12 +135,12 @@ static void note_waiting(const struct tutti_batch *batch, const struct tutti_pla
             tutti_late_build_note(part->late, wait < length ? wait : length);
 }
 
-static void wake(unsigned device) {
+static void wake(unsigned index) {
+    const struct tutti_real_device *device = tutti_devices()->device[index];
 #ifndef STARPU_NON_BLOCKING_DRIVERS
-    starpu_wake_worker_relax_light(tutti_devices()->device[device]->place.workerid);
-#else
-    (void)device; /* the worker looks by itself */
+    starpu_wake_worker_relax_light(device->place.workerid);
 #endif
+    tutti_idle_call(device);
 }
 
 static int push(struct starpu_task *starpu_task) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/pool.h"
 
+#include "clock.h"
 #include "log.h"
 #include "sched/runtime.h"
 #include "signals.h"
@@ -8,11 +9,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
 /* A safety net against a program whose native kernels never end; far above what work needs. */
 #define MOST_THREADS 256
-#define LINGER_SECONDS 5
+#define LINGER 5000000000u /* ns that a thread waits for another job */
 
 struct pool {
     pthread_mutex_t lock; /* guards all below */
@@ -39,9 +39,7 @@ static void *serve(void *argument) {
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         int timed_out = 0;
-        struct timespec deadline;
-        clock_gettime(CLOCK_REALTIME, &deadline);
-        deadline.tv_sec += LINGER_SECONDS;
+        struct timespec deadline = tutti_clock_deadline(LINGER);
         pool->waiting++;
         while (!pool->first && timed_out != ETIMEDOUT)
             timed_out = pthread_cond_timedwait(&pool->wake, &pool->lock, &deadline);

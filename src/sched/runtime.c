@@ -116,15 +116,7 @@ static void pause_workers(bool even_if_busy) {
         atomic_store(&pause_state.paused, false);
 }
 
-static void deadline_in(struct timespec *deadline, long milliseconds) {
-    clock_gettime(CLOCK_REALTIME, deadline);
-    deadline->tv_sec += milliseconds / 1000;
-    deadline->tv_nsec += milliseconds % 1000 * 1000000;
-    if (deadline->tv_nsec >= 1000000000) {
-        deadline->tv_sec++;
-        deadline->tv_nsec -= 1000000000;
-    }
-}
+#define MILLISECOND 1000000u
 
 /* Waits while there is work, or the workers sleep; after two seconds of sleep gives memory back. */
 static void wait_for_idleness(void) {
@@ -135,8 +127,7 @@ static void wait_for_idleness(void) {
             pthread_cond_wait(&pause_state.idle, &pause_state.lock);
             continue;
         }
-        struct timespec deadline;
-        deadline_in(&deadline, 2000);
+        struct timespec deadline = tutti_clock_deadline(2000u * MILLISECOND);
         if (pthread_cond_timedwait(&pause_state.idle, &pause_state.lock, &deadline) == ETIMEDOUT &&
             pause_state.paused && !atomic_load(&runtime.exiting)) {
             pause_state.trimming = true;
@@ -159,8 +150,7 @@ static void *keeper(void *unused) {
     for (;;) {
         wait_for_idleness();
         atomic_store(&pause_state.worked, false);
-        struct timespec deadline;
-        deadline_in(&deadline, 10);
+        struct timespec deadline = tutti_clock_deadline(10 * MILLISECOND);
         while (pthread_cond_timedwait(&pause_state.idle, &pause_state.lock, &deadline) != ETIMEDOUT)
             ;
         if (!atomic_load(&pause_state.worked))
@@ -178,8 +168,7 @@ static void at_exit(void) {
     if (tutti_devices_forked())
         return;
     tutti_build_wait_all();
-    struct timespec deadline;
-    deadline_in(&deadline, 5000);
+    struct timespec deadline = tutti_clock_deadline(5000ul * MILLISECOND);
     pthread_mutex_lock(&pause_state.lock);
     atomic_fetch_add(&pause_state.watchers, 1);
     while (atomic_load(&pause_state.busy) > 0 &&
