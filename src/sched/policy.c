@@ -128,7 +128,8 @@ static bool worth_prefetching(const struct tutti_plan *plan) {
 static void note_waiting(const struct tutti_batch *batch, const struct tutti_plan_task *task,
                          const struct tutti_plan *plan, double now) {
     double length = plan->end - plan->start, wait = plan->start - now;
-    if (task->certainty[plan->device] == TUTTI_GUESSED && wait > 0)
+    bool known = task->certainty[plan->device] != TUTTI_GUESSED;
+    if (!known && policy.line[plan->device].unfinished > 0)
         length = wait = INFINITY;
     for (const struct tutti_device_task *part = batch->first; part && wait > 0; part = part->next)
         if (part->late)
