@@ -193,7 +193,18 @@ END_TEST
 
 /* What it would read later may be something else then. */
 START_TEST(a_program_that_may_read_files_does_not_wait) {
-    use_new("/* It might #include more. */\n", 4, 0);
+    static const char *const texts[] = {
+        "/* It might #include more. */\n",      "#if 0\n# \t include \"a\"\n#endif\n",
+        "#if 0\n# \\\ninclude \"a\"\n#endif\n", "#if 0\n%:include \"a\"\n#endif\n",
+        "#if 0\n#/*\n*/import \"a\"\n#endif\n", "// __has_include(\"a\")\n",
+    };
+    for (size_t i = 0; i < COUNT(texts); i++)
+        use_new(texts[i], 4, 0);
+}
+END_TEST
+
+START_TEST(a_program_that_says_so_waits) {
+    use_new("/* This includes\n all that is important. */\n// include nothing\n", 9, 1);
 }
 END_TEST
 
@@ -249,6 +260,7 @@ int main(int argc, char **argv) {
         much_work_pays,
         what_is_unknown_uses_both,
         a_program_that_may_read_files_does_not_wait,
+        a_program_that_says_so_waits,
         another_build_of_the_program,
         several_threads,
     };
