@@ -141,6 +141,50 @@ START_TEST(what_a_kernel_overwrites_is_not_brought) {
 }
 END_TEST
 
+/* What a kernel must not write: if it does, as programs do, that counts. */
+START_TEST(read_only_buffers) {
+    static const char source[] =
+        "kernel void look(global int *from, global int *to, int n) {"
+        "    int i = get_global_id(0);"
+        "    if (from[i] == -1) return;"
+        "    to[i] = from[i] + from[(i + 1) % n] == 0 ? 0 : from[i] * 2;"
+        "}"
+        "kernel void change(global int *data, int by) { data[get_global_id(0)] += by; }";
+    static cl_int values[N], seen[N];
+    cl_mem to = make_buffer(0, BYTES, NULL);
+    cl_int n = N, by = 5;
+
+    for (int i = 0; i < N; i++)
+        values[i] = 3;
+    cl_mem from = make_buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, BYTES, values);
+    program = make_program(source);
+    cl_kernel look = make_kernel(program, "look"), change = make_kernel(program, "change");
+    ck_ok(clSetKernelArg(look, 0, sizeof(from), &from));
+    ck_ok(clSetKernelArg(look, 1, sizeof(to), &to));
+    ck_ok(clSetKernelArg(look, 2, sizeof(n), &n));
+    ck_ok(clSetKernelArg(change, 0, sizeof(from), &from));
+    ck_ok(clSetKernelArg(change, 1, sizeof(by), &by));
+    launch(look, N);
+    read_ints(to, seen, N);
+    ck_all(seen, N, 6);
+    read_ints(from, seen, N);
+    ck_all(seen, N, 3);
+    for (int round = 1; round <= 20; round++) {
+        launch(change, N);
+        launch(look, N);
+        read_ints(to, seen, N);
+        ck_all(seen, N, 2 * (3 + 5 * round));
+        read_ints(from, seen, N);
+        ck_all(seen, N, 3 + 5 * round);
+    }
+    ck_ok(clReleaseKernel(look));
+    ck_ok(clReleaseKernel(change));
+    ck_ok(clReleaseProgram(program));
+    ck_ok(clReleaseMemObject(from));
+    ck_ok(clReleaseMemObject(to));
+}
+END_TEST
+
 START_TEST(a_whole_write_goes_straight_to_the_device) {
     static cl_int values[N], seen[N];
     cl_mem buffer = make_buffer(0, BYTES, NULL);
@@ -271,6 +315,7 @@ int main(int argc, char **argv) {
         what_only_the_device_uses_stays_there,
         many_results_stay_on_the_device,
         what_a_kernel_overwrites_is_not_brought,
+        read_only_buffers,
         a_whole_write_goes_straight_to_the_device,
         frames_go_straight,
         parts_move_alone,

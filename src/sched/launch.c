@@ -49,11 +49,21 @@ static void destroy(struct tutti_command *command) {
     free(launch);
 }
 
-/* `const`, `__constant` or CL_MEM_READ_ONLY: the kernel can't or must not write there. */
+/*
+ * Not what is `const` or `__constant`. A kernel must not write to a CL_MEM_READ_ONLY buffer either,
+ * but no driver minds, and programs do (hashcat): that is taken at its word only where the source
+ * agrees, or there is none.
+ */
 static bool may_write(const struct launch *launch, unsigned index) {
-    bool declared = index < launch->kernel->argument_count;
-    return !(declared && launch->kernel->info[index].reads_only) &&
-           !(launch->arguments->argument[index].mem->flags & CL_MEM_READ_ONLY);
+    cl_kernel kernel = launch->kernel;
+    cl_mem mem = launch->arguments->argument[index].mem;
+    bool declared = index < kernel->argument_count;
+    if (declared && kernel->info[index].reads_only)
+        return false;
+    if (!(mem->flags & CL_MEM_READ_ONLY))
+        return true;
+    return declared && !tutti_mem_is_image(mem) && kernel->program->source &&
+           !kernel->overwrites[index].only_read;
 }
 
 /*

@@ -185,8 +185,8 @@ static bool is_macro(const struct tutti_token *word, const struct names *defined
     return false;
 }
 
-/* No macros, nothing that leaves the body early or declares types in it. */
-static bool is_literal(const struct tutti_kernel_text *text, const struct names *defined,
+/* No macros. Notes what leaves the body early, or declares types in it. */
+static bool is_literal(struct tutti_kernel_text *text, const struct names *defined,
                        const char *options) {
     static const char *const words[] = {"return",  "goto",   "switch", "case",
                                         "typedef", "struct", "union",  "enum"};
@@ -194,8 +194,9 @@ static bool is_literal(const struct tutti_kernel_text *text, const struct names 
         const struct tutti_token *token = &text->token[i];
         if (token->kind != TUTTI_TOKEN_WORD)
             continue;
-        if (is_macro(token, defined, options) || (i > text->body && IS_ANY(token, words)))
+        if (is_macro(token, defined, options))
             return false;
+        text->straight = text->straight && !(i > text->body && IS_ANY(token, words));
     }
     return true;
 }
@@ -203,7 +204,7 @@ static bool is_literal(const struct tutti_kernel_text *text, const struct names 
 bool tutti_kernel_text_read(const char *source, const char *options, const char *kernel,
                             struct tutti_kernel_text *text) {
     struct names defined = {NULL, 0};
-    *text = (struct tutti_kernel_text){0};
+    *text = (struct tutti_kernel_text){.straight = true};
     bool done = is_plain(source, options) && read_all(source, text, &defined) &&
                 find_kernel(text, kernel) && is_literal(text, &defined, options);
     free(defined.name);

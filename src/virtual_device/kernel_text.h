@@ -14,6 +14,7 @@ struct tutti_kernel_text {
     size_t count;
     size_t first;     /* the word "kernel" */
     size_t body, end; /* its outermost braces */
+    bool straight;    /* nothing leaves the body early, or declares types in it */
 };
 
 /* False when the kernel isn't there once, can't be taken at its word, or memory is short. */

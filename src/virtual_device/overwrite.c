@@ -51,11 +51,10 @@ static bool begins_statement(const struct proof *proof, size_t at) {
 }
 
 /*
- * Is the variable written here, or its address taken? In doubt yes. The body is followed by
- * nothing that matters, and preceded by a brace, so that neighbours exist.
+ * Is what stands between these two tokens written, or its address taken? In doubt yes. The body is
+ * followed by nothing that matters, and preceded by a brace, so that neighbours exist.
  */
-static bool is_changed(const struct proof *proof, size_t at) {
-    size_t left = at - 1, right = at + 1;
+static bool is_changed_between(const struct proof *proof, size_t left, size_t right) {
     while (mark(proof, left) == '(' && mark(proof, right) == ')')
         left--, right++;
     char next = mark(proof, right), second = mark(proof, right + 1);
@@ -73,6 +72,10 @@ static bool is_changed(const struct proof *proof, size_t at) {
                mark(proof, left - 2) == '&';
     }
     return (last == '+' || last == '-') && before == last;
+}
+
+static bool is_changed(const struct proof *proof, size_t at) {
+    return is_changed_between(proof, at - 1, at + 1);
 }
 
 /* Never written in the body, but where it is declared (SIZE_MAX: a parameter). */
@@ -250,11 +253,38 @@ static size_t only_use(const struct proof *proof, const char *name) {
     return found;
 }
 
+/* Behind the brackets that begin here. */
+static size_t behind(const struct proof *proof, size_t open) {
+    size_t at = open + 1;
+    while (at < proof->text->end && proof->text->depth[at] >= proof->text->depth[open])
+        at++;
+    return at;
+}
+
+/* Each use in the body is an element, of which nothing is written and no address taken. */
+static bool is_only_read(const struct proof *proof, const char *name) {
+    for (size_t i = proof->text->body + 1; i < proof->text->end; i++) {
+        if (!word_is(proof, i, name) || mark(proof, i - 1) == '.')
+            continue;
+        size_t right = i + 1;
+        if (mark(proof, right) != '[')
+            return false;
+        while (mark(proof, right) == '[' || mark(proof, right) == '.')
+            right = mark(proof, right) == '[' ? behind(proof, right) : right + 2;
+        if (is_changed_between(proof, i - 1, right))
+            return false;
+    }
+    return true;
+}
+
 static void prove(const struct proof *proof, unsigned index, struct tutti_overwrite *result) {
     const struct tutti_argument_info *info = &proof->info[index];
     struct tutti_overwrite found = {0};
     if (info->kind != TUTTI_ARGUMENT_BUFFER || info->reads_only || !info->name ||
         !info->type_name || info->address != CL_KERNEL_ARG_ADDRESS_GLOBAL)
+        return;
+    result->only_read = is_only_read(proof, info->name);
+    if (!proof->text->straight)
         return;
     size_t at = only_use(proof, info->name), size = element_size(info->type_name);
     if (!at || !size || !begins_statement(proof, at) || mark(proof, at + 1) != '[')
@@ -268,6 +298,7 @@ static void prove(const struct proof *proof, unsigned index, struct tutti_overwr
     if (!is_index(proof, (struct range){at + 2, close - 1}, DEEPEST, &found))
         return;
     found.element = size;
+    found.only_read = result->only_read;
     *result = found;
 }
 

@@ -10,6 +10,7 @@
  * not understand completely is not proven.
  */
 struct tutti_overwrite {
+    bool only_read; /* that is proven instead: the kernel writes nothing there */
     size_t element; /* bytes that one work-item stores; 0: nothing is proven */
     /*
      * The index is the global id `inner`, or, with `plane`, that id plus the other one of the first
