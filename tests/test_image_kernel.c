@@ -43,6 +43,12 @@ static const char source[] =
     "    int at = get_global_id(0);\n"
     "    write_imageui(out, at, read_imageui(in, at) * 3);\n"
     "}\n"
+    "kernel void from_lines(read_only image1d_buffer_t in, read_only image1d_t more,\n"
+    "                       sampler_t sampler, global uint *out)\n"
+    "{\n"
+    "    int at = get_global_id(0);\n"
+    "    out[at] = read_imagei(in, at).x * 7 + read_imagei(more, sampler, at).x;\n"
+    "}\n"
     "kernel void add_to_line(write_only image1d_buffer_t out, global const uint *in)\n"
     "{\n"
     "    int at = get_global_id(0);\n"
@@ -274,6 +280,53 @@ START_TEST(over_a_buffer) {
 }
 END_TEST
 
+/* The images may not be there yet when the read comes: it waits for the kernel that waits for them.
+ */
+START_TEST(over_a_buffer_of_its_own) {
+    SKIP_WITHOUT_IMAGES();
+    const cl_image_format bytes = {CL_RGBA, CL_SIGNED_INT8};
+    cl_program program = make_program(source);
+    cl_kernel kernel = make_kernel(program, "from_lines");
+    cl_sampler sampler =
+        ck_made(clCreateSampler(context, CL_FALSE, CL_ADDRESS_NONE, CL_FILTER_NEAREST, &error));
+
+    for (int round = 0; round < 200; round++) {
+        size_t width = 8 + (size_t)round % (N - 8), size = width * sizeof(cl_int);
+        signed char values[4 * N];
+        for (size_t i = 0; i < 4 * width; i++)
+            values[i] = (signed char)(i + (size_t)round);
+        cl_mem buffer = make_buffer(CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, 4 * width, values);
+        cl_mem result = make_buffer(0, size, NULL);
+        cl_image_desc desc = {.image_type = CL_MEM_OBJECT_IMAGE1D_BUFFER, .image_width = width};
+        cl_image_desc line = {.image_type = CL_MEM_OBJECT_IMAGE1D, .image_width = width};
+        desc.buffer = buffer;
+        cl_mem over =
+            ck_made(clCreateImage(context, CL_MEM_READ_ONLY, &bytes, &desc, NULL, &error));
+        cl_mem more = ck_made(clCreateImage(context, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR,
+                                            &bytes, &line, values, &error));
+
+        memset(out, 0xff, sizeof(out));
+        ck_ok(clEnqueueWriteBuffer(queue, result, CL_TRUE, 0, size, out, 0, NULL, NULL));
+        set(kernel, 0, over);
+        set(kernel, 1, more);
+        ck_ok(clSetKernelArg(kernel, 2, sizeof(sampler), &sampler));
+        set(kernel, 3, result);
+        run(kernel, 1, &width);
+        ck_ok(clEnqueueReadBuffer(queue, result, CL_TRUE, 0, size, out, 0, NULL, NULL));
+        for (size_t i = 0; i < width; i++)
+            ck_assert_msg((cl_int)out[i] == values[4 * i] * 8, "round %d: %d at %zu", round,
+                          (cl_int)out[i], i);
+        ck_ok(clReleaseMemObject(over));
+        ck_ok(clReleaseMemObject(more));
+        ck_ok(clReleaseMemObject(result));
+        ck_ok(clReleaseMemObject(buffer));
+    }
+    ck_ok(clReleaseSampler(sampler));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 /* After a kernel the newest bytes are on some device: what the host does must reach them there. */
 START_TEST(is_changed_by_the_host_after_a_kernel) {
     const size_t origin[3] = {3, 2, 0}, region[3] = {5, 4, 1};
@@ -380,15 +433,11 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        passes_from_kernel_to_kernel,
-        many_are_independent,
-        is_read_through_a_sampler,
-        is_filtered,
-        has_slices_and_layers,
-        over_a_buffer,
-        is_changed_by_the_host_after_a_kernel,
-        refuses_bad_arguments,
-        sampler_tells_what_it_is,
+        passes_from_kernel_to_kernel, many_are_independent,
+        is_read_through_a_sampler,    is_filtered,
+        has_slices_and_layers,        over_a_buffer,
+        over_a_buffer_of_its_own,     is_changed_by_the_host_after_a_kernel,
+        refuses_bad_arguments,        sampler_tells_what_it_is,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

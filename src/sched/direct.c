@@ -34,6 +34,8 @@
 #define DROWSY 5000000u /* without anything to look after: the thread goes */
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
+static atomic_uint
+    delayed[TUTTI_MAX_DEVICES]; /* of those the ones that do not have all stays yet */
 
 /* µs that those of a longer kernel take the device, and how many there are. */
 static atomic_uint lone[TUTTI_MAX_DEVICES];
@@ -204,12 +206,14 @@ static void enter(struct tutti_batch *batch) {
 /* One of the batch's stays is acquired, or all were asked for. */
 static void granted(void *argument) {
     struct tutti_batch *batch = argument;
+    unsigned device = batch->device->index;
     if (atomic_fetch_sub(&batch->missing, 1) != 1)
         return;
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
         if (!stay) {
             leave(batch);
+            atomic_fetch_sub(&delayed[device], 1);
             tutti_execution_fail(batch, CL_OUT_OF_HOST_MEMORY);
             return;
         }
@@ -218,6 +222,7 @@ static void granted(void *argument) {
     if (!batch->device->place.synchronous)
         start(batch);
     enter(batch);
+    atomic_fetch_sub(&delayed[device], 1);
 }
 
 /* Does the device execute a batch, or may it do so? */
@@ -232,14 +237,15 @@ static bool is_at_work(const struct tutti_real_device *device) {
 }
 
 /*
- * A device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
- * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
- * executes nothing before somebody waits. Behind longer kernels nothing goes that may find another
- * device free, but what goes `behind` them anyway.
+ * What still waits for a stay, as an image of a buffer may, is on no queue: nothing may come after
+ * it that would have to follow it there. A device that works for StarPU may have long kernels
+ * before it. What moves bytes by memcpy waits for all that is on the queue (transfer_direct.c): in
+ * the dispatching thread, unless the device executes nothing before somebody waits. Behind longer
+ * kernels nothing goes that may find another device free, but what goes `behind` them anyway.
  */
 static bool has_time(const struct tutti_real_device *device, unsigned length, bool behind) {
     unsigned under_way = atomic_load(&commands[device->index]);
-    if (tutti_room_working(device))
+    if (tutti_room_working(device) || atomic_load(&delayed[device->index]))
         return false;
     if (behind)
         return under_way + length <= MOST_LONGER;
@@ -451,6 +457,7 @@ static bool submit(struct tutti_batch *batch) {
     batch->direct = true;
     tutti_batch_note_ready(batch);
     arrive(batch);
+    atomic_fetch_add(&delayed[device->index], 1);
     atomic_init(&batch->missing, 1);
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_device_use *use = &batch->use[i];
