@@ -34,8 +34,7 @@
 #define DROWSY 5000000u /* without anything to look after: the thread goes */
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
-static atomic_uint
-    delayed[TUTTI_MAX_DEVICES]; /* of those the ones that do not have all stays yet */
+static atomic_uint delayed[TUTTI_MAX_DEVICES];  /* direct batches that lack a stay yet */
 
 /* µs that those of a longer kernel take the device, and how many there are. */
 static atomic_uint lone[TUTTI_MAX_DEVICES];

@@ -298,7 +298,6 @@ static void prove(const struct proof *proof, unsigned index, struct tutti_overwr
     if (!is_index(proof, (struct range){at + 2, close - 1}, DEEPEST, &found))
         return;
     found.element = size;
-    found.only_read = result->only_read;
     *result = found;
 }
 

@@ -6,11 +6,11 @@
 
 /*
  * A proof, from a kernel's source, that it writes every element of a buffer and reads none: each
- * work-item stores once, at its own place, whatever happens. Never a guess: what the reader does
- * not understand completely is not proven.
+ * work-item stores once, at its own place, whatever happens. Or that it writes nothing there. Never
+ * a guess: what the reader does not understand completely is not proven.
  */
 struct tutti_overwrite {
-    bool only_read; /* that is proven instead: the kernel writes nothing there */
+    bool only_read; /* it writes nothing; then nothing else is proven */
     size_t element; /* bytes that one work-item stores; 0: nothing is proven */
     /*
      * The index is the global id `inner`, or, with `plane`, that id plus the other one of the first
