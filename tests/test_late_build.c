@@ -16,6 +16,8 @@ enum {
     MANY = 64,
     MOST_ROUNDS = 20000,
     LONG_CHAIN = 200,
+    LONG = 4, /* times MANY kernels: longer than a build on one device */
+    MOST_TIMES = 50,
     THREADS = 4
 };
 
@@ -96,23 +98,42 @@ static int run_until_built(cl_kernel kernel, const cl_mem buffer[2]) {
     return rounds;
 }
 
-/* Kernels on many buffers, which both devices share. */
-static void use_both(cl_kernel kernel, int by) {
-    cl_ulong before[REAL], after[REAL];
+/* The first device that executed nothing since; as many as there are: each did something. */
+static cl_uint find_idle(const cl_ulong *before) {
+    cl_ulong after[REAL];
+    cl_uint count = read_counts(after), d = 0;
+    while (d < count && after[d] > before[d])
+        d++;
+    return d;
+}
+
+/* Kernels on many buffers, so many times. */
+static void run_many(cl_kernel kernel, int by, int times) {
     cl_mem buffer[MANY];
-    cl_uint count = read_counts(before);
     for (int i = 0; i < MANY; i++)
         buffer[i] = make_zeros();
-    for (int i = 0; i < MANY; i++)
-        run(kernel, buffer[i], much);
+    cl_event gate = make_user_event();
+    ck_ok(clEnqueueBarrierWithWaitList(queue, 1, &gate, NULL));
+    for (int i = 0; i < times * MANY; i++)
+        run(kernel, buffer[i % MANY], much);
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
     ck_ok(clFinish(queue));
-    read_counts(after);
-    for (cl_uint d = 0; d < count; d++)
-        ck_assert_msg(after[d] > before[d], "real device %u of %u ran nothing", d, count);
+    ck_ok(clReleaseEvent(gate));
     for (int i = 0; i < MANY; i++) {
-        ck_holds(buffer[i], by);
+        ck_holds(buffer[i], times * by);
         ck_ok(clReleaseMemObject(buffer[i]));
     }
+}
+
+/* Both devices share those, once the program is built for both. */
+static void use_both(cl_kernel kernel, int by) {
+    cl_ulong before[REAL];
+    cl_uint count = read_counts(before), idle = 0;
+    for (int round = 0; idle < count && round < MOST_TIMES; round++) {
+        run_many(kernel, by, 1);
+        idle = find_idle(before);
+    }
+    ck_assert_msg(idle == count, "real device %u of %u ran nothing", idle, count);
 }
 
 START_TEST(a_little_work_does_not_pay) {
@@ -191,6 +212,20 @@ static void use_new(const char *text, int by, int builds) {
 START_TEST(what_is_unknown_uses_both) { use_new("", 3, 1); }
 END_TEST
 
+/* The program is built while they wait, and nothing is enqueued after that. */
+START_TEST(what_waits_already_uses_both) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    cl_ulong before[REAL];
+    cl_uint count = read_counts(before);
+    build("", 10);
+    cl_kernel kernel = make_kernel(program, "add");
+    run_many(kernel, 10, LONG);
+    ck_assert_uint_eq(find_idle(before), count);
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 /* What it would read later may be something else then. */
 START_TEST(a_program_that_may_read_files_does_not_wait) {
     static const char *const texts[] = {
@@ -259,6 +294,7 @@ int main(int argc, char **argv) {
         a_chain_needs_one_device,
         much_work_pays,
         what_is_unknown_uses_both,
+        what_waits_already_uses_both,
         a_program_that_may_read_files_does_not_wait,
         a_program_that_says_so_waits,
         another_build_of_the_program,

@@ -145,6 +145,7 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     task->result = CL_OUT_OF_RESOURCES; /* until it is executed */
     *batch->last = task;
     batch->last = &task->next;
+    batch->late &= task->devices | task->late.devices;
     batch->length++;
     batch->computes = batch->computes || task->is_kernel;
     batch->expected += task->time;
@@ -195,6 +196,13 @@ static bool joins_freely(struct tutti_batch *batch, const struct tutti_device_ta
     return true;
 }
 
+unsigned tutti_batch_devices(const struct tutti_batch *batch) {
+    unsigned late = batch->late;
+    for (struct tutti_device_task *task = batch->first; task && late; task = task->next)
+        late &= task->late.built ? atomic_load(task->late.built) : task->devices;
+    return batch->devices | late;
+}
+
 static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     static atomic_ulong made;
     struct tutti_batch *batch = malloc(sizeof(*batch));
@@ -214,6 +222,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     batch->context = task->command.event->context;
     batch->last = &batch->first;
     batch->devices = task->devices;
+    batch->late = task->late.devices;
     batch->brief = is_brief(task);
     batch->lone = !open && may_be_lone(task);
     batch->free = open && joins_freely(NULL, task);
@@ -227,10 +236,9 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || batch->devices & ~task->devices ||
         !make_room(batch, task->count))
         return false;
-    unsigned count = merge(batch, task);
+    unsigned count = merge(batch, task), able = batch->devices | batch->late;
     return count == batch->count ||
-           (count <= MOST_VIEWS &&
-            (tutti_device_task_fitting(batch->use, count) & batch->devices) == batch->devices);
+           (count <= MOST_VIEWS && (tutti_device_task_fitting(batch->use, count) & able) == able);
 }
 
 /*
@@ -260,7 +268,7 @@ void tutti_batch_forget(struct tutti_graph *graph) {
 /* Notes a batch that others may be collected behind. */
 static void remember(struct tutti_batch *batch) {
     struct tutti_batch **recent = batch->context->graph.recent;
-    if (!batch->brief || !crowd_devices(batch->devices, 0))
+    if (!batch->brief || !crowd_devices(batch->devices | batch->late, 0))
         return;
     release(recent[TUTTI_RECENT_BATCHES - 1]);
     memmove(recent + 1, recent, (TUTTI_RECENT_BATCHES - 1) * sizeof(*recent));
@@ -414,7 +422,7 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
 
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
-    unsigned count = crowd_devices(task->devices, task->time);
+    unsigned count = crowd_devices(task->devices | task->late.devices, task->time);
     if (conflicts->several || conflicts->open || count == 0)
         return;
     double most = count > 1 ? LONGEST_OF_SEVERAL : LONGEST;
@@ -476,6 +484,7 @@ void tutti_batch_add(struct tutti_device_task *task) {
         return;
     }
     task->devices &= fitting;
+    task->late.devices &= fitting;
     if (task->model)
         task->time = tutti_model_measured(task->model);
     if (collect(&task->command.event->context->graph, task))

@@ -38,6 +38,7 @@ struct tutti_batch {
     unsigned long order; /* in which batches were made: the program's, but for what waits */
     double expected;     /* µs, on the device that is best at it */
     unsigned devices;    /* bit d: real device d may execute all of it */
+    unsigned late;       /* likewise, once the kernels are there: tutti_batch_devices */
     bool at_home;        /* so are all its views, on any device */
     bool unbrought;      /* in a device's line: its data comes once StarPU's worker takes it */
     struct tutti_device_use *use; /* of all tasks together, each view once */
@@ -69,6 +70,9 @@ void tutti_batch_flush(struct tutti_graph *graph);
 
 /* The graph goes, and what it remembers of batches. */
 void tutti_batch_forget(struct tutti_graph *graph);
+
+/* The devices that may execute all of it by now, as bits. */
+unsigned tutti_batch_devices(const struct tutti_batch *batch);
 
 /* A device executes the batch, or will without waiting for anything but devices. */
 static inline void tutti_batch_note_ready(struct tutti_batch *batch) {

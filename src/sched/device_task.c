@@ -50,7 +50,7 @@ unsigned tutti_device_task_implementation(const struct tutti_batch *batch,
 static int can_execute(unsigned workerid, struct starpu_task *starpu_task, unsigned nimpl) {
     const struct tutti_batch *batch = tutti_device_task_batch(starpu_task);
     const struct tutti_real_device *device = tutti_runtime_device_of_worker((int)workerid);
-    return device && (batch->devices & 1u << device->index) &&
+    return device && (tutti_batch_devices(batch) & 1u << device->index) &&
            nimpl == tutti_device_task_implementation(batch, device);
 }
 

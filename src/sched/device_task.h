@@ -26,9 +26,14 @@ struct tutti_device_task {
         struct tutti_stay *stay; /* a reference, if the batch goes past StarPU (direct.h) */
         unsigned placed;         /* the view's, as the task finds it */
     } * use;
-    double time;     /* µs on the device that was measured to be best at it; 0: not measured */
-    cl_program late; /* its kernel's, if the build for some devices waits (late_build.h); or NULL */
-    bool prints;     /* keeps its order among all that print */
+    double time; /* µs on the device that was measured to be best at it; 0: not measured */
+    /* A kernel whose program is built for some devices later (late_build.h); else all zero. */
+    struct {
+        cl_program program;
+        unsigned devices;         /* bits: those that may execute it then, too */
+        const atomic_uint *built; /* bits: devices that the kernel has by now */
+    } late;
+    bool prints; /* keeps its order among all that print */
     bool is_kernel;
 
     /*

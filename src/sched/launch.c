@@ -137,7 +137,7 @@ static bool waits_anyway(const struct tutti_device_task *task, const struct tutt
 /* Chooses the storage of all arguments. */
 static void take_versions(struct launch *launch) {
     struct tutti_device_task *task = &launch->task;
-    bool several = !tutti_is_one_device(task->devices);
+    bool several = !tutti_is_one_device(task->devices | task->late.devices);
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
         use->mode = launch->declared[i];
@@ -304,18 +304,37 @@ static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
     return devices;
 }
 
-static bool is_late(cl_program program) {
-    return atomic_load_explicit(&program->late, memory_order_relaxed) != 0;
+/* Those of `devices` that can do whatever one of `able` can (bits). */
+static unsigned like_those(unsigned devices, unsigned able) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned like = 0;
+    for (unsigned d = 0; d < list->count; d++)
+        for (unsigned e = 0; e < list->count && devices & 1u << d; e++)
+            if (able & 1u << e && list->device[e]->identity == list->device[d]->identity)
+                like |= 1u << d;
+    return like;
 }
 
 /*
- * Builds the program for devices that it is late for, if that pays by now. Policies of StarPU's
- * choose among all devices. Returns the program if it is still late, else NULL.
+ * Leaves those devices to the task that can execute it; notes the ones for which its program is
+ * built later, if that ever pays. Policies of StarPU's choose among all devices, at once.
  */
-static cl_program build_late(cl_program program) {
-    if (is_late(program) && (!tutti_policy_is_active() || tutti_late_build_pays(program)))
+static void choose_devices(struct launch *launch) {
+    struct tutti_device_task *task = &launch->task;
+    cl_program program = launch->kernel->program;
+    unsigned late = tutti_late_build_devices(program);
+    if (late && !tutti_policy_is_active()) {
         tutti_late_build_run(program);
-    return is_late(program) ? program : NULL;
+        late = 0;
+    }
+    late &= task->devices;
+    task->devices &= devices_for(launch->kernel, &launch->range);
+    late = like_those(late & ~task->devices, task->devices);
+    if (late) {
+        task->late.program = program;
+        task->late.devices = late;
+        task->late.built = &launch->kernel->function->devices;
+    }
 }
 
 struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_arguments *arguments,
@@ -362,7 +381,6 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     }
     count_ahead(launch, true);
     task->model = model_of(launch);
-    task->late = build_late(kernel->program);
-    task->devices &= devices_for(kernel, range);
+    choose_devices(launch);
     return &task->command;
 }

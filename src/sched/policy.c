@@ -121,6 +121,19 @@ static bool worth_prefetching(const struct tutti_plan *plan) {
     return plan->moves && !plan->evicts && starpu_get_prefetch_flag();
 }
 
+static void wake(const struct tutti_real_device *device) {
+#ifndef STARPU_NON_BLOCKING_DRIVERS
+    starpu_wake_worker_relax_light(device->place.workerid);
+#endif
+    tutti_idle_call(device);
+}
+
+/* More may execute what waits. */
+static void look_again(const struct tutti_real_device *device) {
+    atomic_fetch_add_explicit(&policy.changes, 1, memory_order_relaxed);
+    wake(device);
+}
+
 /*
  * The task is ready, and waits for the device's other tasks. If nobody knows how long it takes,
  * that is taken for long.
@@ -132,16 +145,9 @@ static void note_waiting(const struct tutti_batch *batch, const struct tutti_pla
     if (!known && policy.line[plan->device].unfinished > 0)
         length = wait = INFINITY;
     for (const struct tutti_device_task *part = batch->first; part && wait > 0; part = part->next)
-        if (part->late)
-            tutti_late_build_note(part->late, wait < length ? wait : length);
-}
-
-static void wake(unsigned index) {
-    const struct tutti_real_device *device = tutti_devices()->device[index];
-#ifndef STARPU_NON_BLOCKING_DRIVERS
-    starpu_wake_worker_relax_light(device->place.workerid);
-#endif
-    tutti_idle_call(device);
+        if (part->late.program &&
+            tutti_late_build_note(part->late.program, wait < length ? wait : length))
+            tutti_late_build_start(part->late.program, look_again);
 }
 
 static int push(struct starpu_task *starpu_task) {
@@ -172,7 +178,7 @@ static int push(struct starpu_task *starpu_task) {
     starpu_push_task_end(starpu_task);
     atomic_fetch_add_explicit(&policy.changes, 1, memory_order_relaxed);
     pthread_mutex_unlock(&policy.lock);
-    wake(plan.device);
+    wake(tutti_devices()->device[plan.device]);
     return 0;
 }
 
@@ -212,7 +218,7 @@ static void take_from_others(unsigned thief) {
         struct tutti_plan_data data[TUTTI_MOST_DATA];
         struct tutti_plan_task task;
         policy.device[owner].ready -= last->predicted;
-        if (!(batch->devices & 1u << thief))
+        if (!(tutti_batch_devices(batch) & 1u << thief))
             continue;
         tutti_policy_expect(batch, &task);
         tutti_policy_locate(batch, &task, data);

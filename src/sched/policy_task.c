@@ -3,7 +3,7 @@
 
 void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task) {
     const struct tutti_device_list *list = tutti_devices();
-    task->able = batch->devices;
+    task->able = tutti_batch_devices(batch);
     task->others = 0;
     task->tried = 0;
     for (unsigned d = 0; d < list->count; d++) {

@@ -167,7 +167,7 @@ static void *keeper(void *unused) {
 static void at_exit(void) {
     if (tutti_devices_forked())
         return;
-    tutti_build_wait_all();
+    tutti_build_stop();
     struct timespec deadline = tutti_clock_deadline(5000ul * MILLISECOND);
     pthread_mutex_lock(&pause_state.lock);
     atomic_fetch_add(&pause_state.watchers, 1);

@@ -17,9 +17,10 @@
 #define STACK_SIZE ((size_t)8 << 20)
 
 static struct {
-    pthread_mutex_t lock; /* guards `running` */
+    pthread_mutex_t lock; /* guards the rest */
     pthread_cond_t none;
     unsigned running;
+    bool stopped;
 } background = {.lock = PTHREAD_MUTEX_INITIALIZER, .none = PTHREAD_COND_INITIALIZER};
 
 bool tutti_build_start_thread(void *(*function)(void *), void *argument, pthread_t *thread) {
@@ -36,6 +37,24 @@ bool tutti_build_start_thread(void *(*function)(void *), void *argument, pthread
     tutti_signals_restore(&before);
     pthread_attr_destroy(&attributes);
     return error == 0;
+}
+
+bool tutti_build_start_background(void *(*function)(void *), void *argument) {
+    pthread_mutex_lock(&background.lock);
+    bool stopped = background.stopped;
+    background.running += !stopped;
+    pthread_mutex_unlock(&background.lock);
+    if (stopped || tutti_build_start_thread(function, argument, NULL))
+        return !stopped;
+    tutti_build_end_background();
+    return false;
+}
+
+void tutti_build_end_background(void) {
+    pthread_mutex_lock(&background.lock);
+    if (--background.running == 0)
+        pthread_cond_broadcast(&background.none);
+    pthread_mutex_unlock(&background.lock);
 }
 
 static void build_free(struct tutti_build_job *job) {
@@ -205,7 +224,7 @@ static void install(struct tutti_build_job *job, const struct tutti_real_device 
     program->prints = job->prints;
     program->identity = job->identity;
     program->build++;
-    program->build_time = job->build_time;
+    atomic_store(&program->build_time, job->build_time);
     atomic_store(&program->waited, 0);
     atomic_store(&program->late, won->error == CL_SUCCESS ? job->late : 0);
     if (program->origin != TUTTI_PROGRAM_BINARY) {
@@ -267,13 +286,6 @@ static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *l
     return error;
 }
 
-static void background_end(void) {
-    pthread_mutex_lock(&background.lock);
-    if (--background.running == 0)
-        pthread_cond_broadcast(&background.none);
-    pthread_mutex_unlock(&background.lock);
-}
-
 static void *background_main(void *argument) {
     struct tutti_build_job *job = argument;
     cl_program program = tutti_object_retain(job->program);
@@ -282,25 +294,15 @@ static void *background_main(void *argument) {
     run(job, tutti_program_lead());
     build_free(job);
     /* Who waits for builds must not wait for what the program does in its callback. */
-    background_end();
+    tutti_build_end_background();
     notify(program, user_data);
     tutti_object_release(program);
     return NULL;
 }
 
-/* False when there is no thread for it. */
-static bool run_in_background(struct tutti_build_job *job) {
+void tutti_build_stop(void) {
     pthread_mutex_lock(&background.lock);
-    background.running++;
-    pthread_mutex_unlock(&background.lock);
-    if (tutti_build_start_thread(background_main, job, NULL))
-        return true;
-    background_end();
-    return false;
-}
-
-void tutti_build_wait_all(void) {
-    pthread_mutex_lock(&background.lock);
+    background.stopped = true;
     while (background.running)
         pthread_cond_wait(&background.none, &background.lock);
     pthread_mutex_unlock(&background.lock);
@@ -324,7 +326,7 @@ cl_int tutti_build(const struct tutti_build_request *request) {
         return error;
     }
     describe(job);
-    if (job->notify && run_in_background(job))
+    if (job->notify && tutti_build_start_background(background_main, job))
         return CL_SUCCESS;
     error = run(job, lead);
     if (job->notify) {

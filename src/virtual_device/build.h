@@ -30,7 +30,10 @@ struct tutti_build_request {
  */
 cl_int tutti_build(const struct tutti_build_request *request);
 
-/* Waits until no build works in the background; not for callbacks that were called. */
-void tutti_build_wait_all(void);
+/*
+ * Waits until no build works in the background, and lets no other one begin there; not for
+ * callbacks that were called. At the process's end.
+ */
+void tutti_build_stop(void);
 
 #endif

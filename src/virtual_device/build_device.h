@@ -42,6 +42,13 @@ bool tutti_build_part_wanted(struct tutti_build_job *job, const struct tutti_rea
  */
 bool tutti_build_start_thread(void *(*function)(void *), void *argument, pthread_t *thread);
 
+/*
+ * Such a thread of which the process's end waits for the second call, which `function` makes. False
+ * when there is none, or the process ends.
+ */
+bool tutti_build_start_background(void *(*function)(void *), void *argument);
+void tutti_build_end_background(void);
+
 /* Builds; fills the part of that device, and touches nothing else of the job. */
 void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device);
 

@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Kernels waited for so many times as long as the build took: two devices share what waits. */
-#define LEAST_WAIT 2
-
 static bool has_alike(const struct tutti_build_job *job, const struct tutti_real_device *device,
                       const struct tutti_real_device *lead) {
     const struct tutti_device_list *devices = tutti_devices();
@@ -64,14 +61,13 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
            has_alike(job, device, lead);
 }
 
-void tutti_late_build_note(cl_program program, double waited) {
-    uint64_t enough = LEAST_WAIT * program->build_time;
+bool tutti_late_build_note(cl_program program, double waited) {
+    if (!tutti_late_build_devices(program))
+        return false;
+    uint64_t enough = atomic_load(&program->build_time);
     uint64_t more = waited * 1000 < (double)enough ? (uint64_t)(waited * 1000) : enough;
-    atomic_fetch_add(&program->waited, more);
-}
-
-bool tutti_late_build_pays(cl_program program) {
-    return atomic_load(&program->waited) >= LEAST_WAIT * program->build_time;
+    uint64_t before = atomic_fetch_add(&program->waited, more);
+    return before + more >= enough && !atomic_load(&program->builds_late);
 }
 
 static void install(cl_program program, const struct tutti_real_device *device, cl_program real) {
@@ -80,44 +76,85 @@ static void install(cl_program program, const struct tutti_real_device *device, 
         tutti_function_extend(function, program, device);
 }
 
-static void build(cl_program program) {
+/* Returns the devices that have it now, as bits. */
+static unsigned build(cl_program program) {
     const struct tutti_device_list *devices = tutti_devices();
     struct tutti_build_job job = {.operation = TUTTI_BUILD, .program = program};
     pthread_mutex_lock(&program->lock);
-    unsigned late = atomic_exchange(&program->late, 0), build = program->build;
+    unsigned late = tutti_late_build_devices(program), count = program->build, built = 0;
     job.options = program->options ? strdup(program->options) : NULL;
-    if (program->options && !job.options)
-        late = 0;
+    bool able = job.options || !program->options;
     pthread_mutex_unlock(&program->lock);
     job.text = program->source;
-    for (unsigned d = 0; d < devices->count; d++) {
-        const struct tutti_real_device *device = devices->device[d];
-        struct tutti_build_part *part = &job.part[d];
+    for (unsigned d = 0; d < devices->count && able; d++) {
         if (!(late & 1u << d))
             continue;
-        tutti_build_part_run(&job, device);
-        free(part->log);
-        tutti_log(INFO, "program %p: built for %s too (%d)", (void *)program, device->name,
-                  part->error);
-        pthread_mutex_lock(&program->lock);
-        bool current = program->build == build && part->real;
-        if (current)
-            install(program, device, part->real);
-        pthread_mutex_unlock(&program->lock);
-        if (!current && part->real)
-            tutti_driver_release_program(device, part->real);
+        tutti_build_part_run(&job, devices->device[d]);
+        free(job.part[d].log);
+        tutti_log(INFO, "program %p: built for %s too (%d)", (void *)program,
+                  devices->device[d]->name, job.part[d].error);
     }
+    pthread_mutex_lock(&program->lock);
+    bool current = program->build == count;
+    for (unsigned d = 0; d < devices->count && current; d++) {
+        if (!job.part[d].real)
+            continue;
+        install(program, devices->device[d], job.part[d].real);
+        built |= 1u << d;
+    }
+    if (current)
+        atomic_store(&program->late, 0);
+    pthread_mutex_unlock(&program->lock);
+    for (unsigned d = 0; d < devices->count && !current; d++)
+        if (job.part[d].real)
+            tutti_driver_release_program(devices->device[d], job.part[d].real);
     free(job.options);
+    return built;
 }
 
-static void *build_main(void *program) {
+/* A build, for a thread of its own: compilers need its stack. */
+struct late_build {
+    cl_program program; /* retained, in the background */
+    void (*built)(const struct tutti_real_device *device);
+};
+
+static void *background_main(void *argument) {
+    struct late_build late = *(struct late_build *)argument;
+    const struct tutti_device_list *devices = tutti_devices();
+    free(argument);
+    unsigned built = build(late.program);
+    atomic_store(&late.program->builds_late, false);
+    for (unsigned d = 0; d < devices->count; d++)
+        if (built & 1u << d)
+            late.built(devices->device[d]);
+    tutti_object_release(late.program);
+    tutti_build_end_background();
+    return NULL;
+}
+
+void tutti_late_build_start(cl_program program,
+                            void (*built)(const struct tutti_real_device *device)) {
+    struct late_build *late = malloc(sizeof(*late));
+    if (!late || atomic_exchange(&program->builds_late, true)) {
+        free(late);
+        return;
+    }
+    *late = (struct late_build){.program = tutti_object_retain(program), .built = built};
+    if (tutti_build_start_background(background_main, late))
+        return;
+    atomic_store(&program->builds_late, false);
+    tutti_object_release(program);
+    free(late);
+}
+
+static void *foreground_main(void *program) {
     build(program);
     return NULL;
 }
 
 void tutti_late_build_run(cl_program program) {
     pthread_t thread;
-    if (tutti_build_start_thread(build_main, program, &thread))
+    if (tutti_build_start_thread(foreground_main, program, &thread))
         pthread_join(thread, NULL);
     else
         build(program);

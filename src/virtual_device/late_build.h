@@ -17,18 +17,26 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *device,
                                const struct tutti_real_device *lead);
 
-/*
- * One of its kernels could begin, but waits for so many µs until its device has ended others. Did
- * they wait so long together that the builds which wait are worth their time? A chain never does,
- * however long it is: each of its kernels is ready when the one before has ended.
- */
-void tutti_late_build_note(cl_program program, double waited);
-bool tutti_late_build_pays(cl_program program);
+static inline unsigned tutti_late_build_devices(cl_program program) {
+    return atomic_load_explicit(&program->late, memory_order_acquire);
+}
 
 /*
- * Builds it for those devices before it returns; the program's kernels have them from then on. What
- * fails is logged, and left out. Without the program's lock.
+ * One of its kernels could begin, but waits for so many µs until its device has ended others. Did
+ * they wait so long together that the builds which wait are worth their time, and does no thread
+ * work at them? A chain's never do, however long it is: each is ready when the one before has
+ * ended.
  */
+bool tutti_late_build_note(cl_program program, double waited);
+
+/*
+ * Builds it for those devices, in the background, and calls `built` for each that has it then; the
+ * program's kernels have them from then on, those that were enqueued before too. What fails is
+ * logged, and left out. Takes the program's lock, later.
+ */
+void tutti_late_build_start(cl_program program,
+                            void (*built)(const struct tutti_real_device *device));
+/* Or before it returns. */
 void tutti_late_build_run(cl_program program);
 
 #endif

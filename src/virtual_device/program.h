@@ -54,8 +54,9 @@ struct _cl_program {
     struct tutti_function *functions;  /* of the last build, as far as kernels were made of them */
     cl_program real[TUTTI_MAX_DEVICES];
     unsigned build;                     /* counts them */
-    uint64_t build_time;                /* of the last one, in ns */
+    atomic_uint_least64_t build_time;   /* of the last one, in ns */
     atomic_uint late;                   /* bit d: it is not built for device d yet (late_build.h) */
+    atomic_bool builds_late;            /* a thread is at that */
     atomic_uint_least64_t waited;       /* ns that its kernels did, as long as one is late */
     struct tutti_signatures signatures; /* what is known for certain, as it was asked for */
     struct tutti_signatures hints;      /* read from sources; for drivers that don't tell */
