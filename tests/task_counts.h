@@ -31,17 +31,38 @@ static inline cl_uint read_counts(cl_ulong counts[REAL]) {
     return number < REAL ? number : REAL;
 }
 
-/* Are all real devices of one name? */
-static inline bool equal_devices(void) {
-    task_counts_function function = task_counts();
-    char names[REAL][64];
+static inline cl_uint read_names(char names[REAL][64]) {
     cl_ulong counts[REAL];
     cl_uint number = 0;
 
-    ck_ok(function(device, REAL, counts, names, &number));
-    for (cl_uint i = 1; i < number && i < REAL; i++)
+    ck_ok(task_counts()(device, REAL, counts, names, &number));
+    return number < REAL ? number : REAL;
+}
+
+/* Are all real devices of one name? */
+static inline bool equal_devices(void) {
+    char names[REAL][64];
+    cl_uint number = read_names(names);
+
+    for (cl_uint i = 1; i < number; i++)
         if (strcmp(names[0], names[i]) != 0)
             return false;
+    return true;
+}
+
+/* Are they PoCL's CPU devices? */
+static inline bool all_are_pocl(void) {
+    static const char *const pocl[] = {"basic", "pthread", "cpu"};
+    char names[REAL][64];
+    cl_uint number = read_names(names);
+
+    for (cl_uint d = 0; d < number; d++) {
+        bool known = false;
+        for (size_t i = 0; i < COUNT(pocl); i++)
+            known = known || strncmp(names[d], pocl[i], strlen(pocl[i])) == 0;
+        if (!known)
+            return false;
+    }
     return true;
 }
 

@@ -45,15 +45,8 @@ static void build(const char *text, int by) {
 static int late_builds(void) { return test_log_count(": built for"); }
 
 static bool can_be_late(void) {
-    static const char *const pocl[] = {"basic", "pthread", "cpu"};
     char names[REAL][64];
-    cl_ulong counts[REAL];
-    cl_uint number = 0;
-    ck_ok(task_counts()(device, REAL, counts, names, &number));
-    for (size_t i = 0; i < COUNT(pocl); i++)
-        if (strncmp(names[0], pocl[i], strlen(pocl[i])) == 0)
-            return number > 1 && equal_devices();
-    return false;
+    return read_names(names) > 1 && equal_devices() && all_are_pocl();
 }
 
 static cl_mem make_zeros(void) {

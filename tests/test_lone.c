@@ -190,7 +190,7 @@ START_TEST(memory_of_the_program) {
             ck_ok(clFinish(queue));
         }
         ck_ok(clReleaseMemObject(buffer));
-        for (int j = 0; j < N; j++)
+        for (int j = 0; j < N && i % 2; j++) /* only a map brings it there (5.2.1) */
             ck_assert_int_eq(own[j], 5);
         free(own);
     }

@@ -9,7 +9,14 @@
  */
 #include "support.h"
 
-enum { LONG = 1 << 18, SHORT = 1000, LONG_WORK = 4000, SHORT_WORK = 0 };
+enum {
+    LONG = 1 << 18,
+    SHORT = 1000,
+    LONG_WORK = 4000,
+    MOST_WORK = LONG_WORK << 12,
+    SHORT_WORK = 0
+};
+enum { LEAST_TIME = 1000000 }; /* ns of a kernel with long work, on the fastest device */
 enum { A, B, C, D, TILES };
 
 static const char source[] =
@@ -26,17 +33,6 @@ static cl_mem tile[TILES];
 static float *host[TILES];
 static size_t count; /* floats in a tile */
 static int rounds;   /* the kernel's work per element */
-
-static void begin(size_t floats, int work) {
-    program = make_program(source);
-    spread = make_kernel(program, "spread");
-    count = floats;
-    rounds = work;
-    for (int t = 0; t < TILES; t++) {
-        tile[t] = make_buffer(0, count * sizeof(float), NULL);
-        host[t] = malloc(count * sizeof(float));
-    }
-}
 
 static void end(void) {
     for (int t = 0; t < TILES; t++) {
@@ -89,6 +85,29 @@ static void all_are(int t, float wanted) {
 
 static cl_ulong time_of(cl_event event, cl_profiling_info which) {
     return get_info(cl_ulong, clGetEventProfilingInfo, event, which);
+}
+
+static cl_ulong time_of_kernel(void) {
+    cl_event kernel = run(A, B);
+    finish();
+    cl_ulong time =
+        time_of(kernel, CL_PROFILING_COMMAND_END) - time_of(kernel, CL_PROFILING_COMMAND_START);
+    ck_ok(clReleaseEvent(kernel));
+    return time;
+}
+
+/* With `work` the kernel takes longer than what may overlap it. */
+static void begin(size_t floats, int work) {
+    program = make_program(source);
+    spread = make_kernel(program, "spread");
+    count = floats;
+    rounds = work;
+    for (int t = 0; t < TILES; t++) {
+        tile[t] = make_buffer(0, count * sizeof(float), NULL);
+        host[t] = malloc(count * sizeof(float));
+    }
+    while (work && rounds < MOST_WORK && time_of_kernel() < LEAST_TIME)
+        rounds *= 2;
 }
 
 /*
