@@ -258,6 +258,32 @@ START_TEST(alignment) {
 }
 END_TEST
 
+/*
+ * Large buffers of one size in the host's memory: where all begin at the same place of a page, a
+ * processor takes those that a kernel reads for those that it writes.
+ */
+START_TEST(neighbours) {
+    enum { SOME = 8, PAGE = 4096, LARGE = 1 << 20 };
+    cl_device_type type = get_info(cl_device_type, clGetDeviceInfo, device, CL_DEVICE_TYPE);
+    cl_mem buffer[SOME];
+    uintptr_t place[SOME];
+    skip_if(!test_platform_is("Tutti") || type & CL_DEVICE_TYPE_GPU, "Tutti's, on CPUs");
+    for (int i = 0; i < SOME; i++) {
+        buffer[i] = make_buffer(0, LARGE, NULL);
+        void *mapped = ck_made(clEnqueueMapBuffer(queue, buffer[i], CL_TRUE, CL_MAP_WRITE, 0, LARGE,
+                                                  0, NULL, NULL, &error));
+        place[i] = (uintptr_t)mapped % PAGE;
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer[i], mapped, 0, NULL, NULL));
+        for (int j = 0; j < i; j++)
+            ck_assert_msg(place[i] != place[j],
+                          "buffers %d and %d both begin %d bytes after a page", i, j,
+                          (int)place[i]);
+    }
+    for (int i = 0; i < SOME; i++)
+        ck_ok(clReleaseMemObject(buffer[i]));
+}
+END_TEST
+
 START_TEST(wrong) {
     cl_mem buffer = numbered(0);
     cl_mem foreign = ck_made(clCreateBuffer(other_context(), 0, 64, NULL, &error));
@@ -433,6 +459,7 @@ int main(int argc, char **argv) {
         use_host_ptr_maps_to_itself,
         non_blocking,
         alignment,
+        neighbours,
         wrong,
         overlapping_writes_are_refused,
         unmap_wrong,

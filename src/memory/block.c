@@ -2,11 +2,14 @@
 #include "memory/block.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #define ALIGNMENT 128 /* long16 */
+#define PAGE 4096u
 #define LARGE ((size_t)128 << 10)
 #define KEPT_BLOCKS 16
 #define KEPT_BYTES ((size_t)64 << 20)
@@ -30,6 +33,30 @@ static void *take(unsigned i) {
     return block;
 }
 
+/*
+ * Where in its first page the next large block begins. A processor takes addresses that differ by
+ * whole pages for the same one when it orders loads behind stores, and keeps them in the same few
+ * lines of its nearest cache: kernels that stream several arrays of one size, each at the start of
+ * a page, took up to 1.7 times as long.
+ */
+static size_t place_in_page(void) {
+    static atomic_uint count;
+    unsigned places = PAGE / ALIGNMENT, step = 11; /* no two of many neighbours lie close */
+    return atomic_fetch_add(&count, 1) * step % places * ALIGNMENT;
+}
+
+static void *map(size_t size) {
+    size_t place = place_in_page();
+    char *pages = size <= SIZE_MAX - PAGE ? mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE,
+                                                 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+                                          : MAP_FAILED;
+    return pages == MAP_FAILED ? NULL : pages + place;
+}
+
+static void unmap(void *block, size_t size) {
+    munmap((char *)block - (uintptr_t)block % PAGE, size + PAGE);
+}
+
 void *tutti_block_allocate(size_t size) {
     void *block = NULL;
     if (size < LARGE)
@@ -39,10 +66,7 @@ void *tutti_block_allocate(size_t size) {
         if (kept.entry[i - 1].size == size)
             block = take(i - 1);
     pthread_mutex_unlock(&kept.lock);
-    if (block)
-        return block;
-    block = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return block == MAP_FAILED ? NULL : block;
+    return block ? block : map(size);
 }
 
 void tutti_block_free(void *block, size_t size) {
@@ -55,7 +79,7 @@ void tutti_block_free(void *block, size_t size) {
     pthread_mutex_lock(&kept.lock);
     while (kept.count == KEPT_BLOCKS || (kept.count && kept.bytes + size > KEPT_BYTES)) {
         size_t old = kept.entry[0].size;
-        munmap(take(0), old);
+        unmap(take(0), old);
     }
     if (size <= KEPT_BYTES) {
         kept.entry[kept.count].block = block;
@@ -66,5 +90,5 @@ void tutti_block_free(void *block, size_t size) {
     }
     pthread_mutex_unlock(&kept.lock);
     if (block)
-        munmap(block, size);
+        unmap(block, size);
 }
