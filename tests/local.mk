@@ -238,7 +238,7 @@ tests_test_dataflow_SOURCES = tests/test_dataflow.c tests/native.h
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_dataflow_LDADD = $(TEST_LIBS)
 
-tests_test_failures_SOURCES = tests/test_failures.c
+tests_test_failures_SOURCES = tests/test_failures.c tests/refusal.h
 tests_test_failures_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_failures_LDADD = $(TEST_LIBS)
 
@@ -281,7 +281,7 @@ tests_test_traffic_SOURCES = tests/test_traffic.c tests/traffic.h
 tests_test_traffic_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_traffic_LDADD = $(TEST_LIBS)
 
-tests_test_memory_SOURCES = tests/test_memory.c tests/traffic.h
+tests_test_memory_SOURCES = tests/test_memory.c tests/traffic.h tests/refusal.h
 tests_test_memory_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_memory_LDADD = $(TEST_LIBS)
 

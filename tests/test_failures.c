@@ -4,13 +4,8 @@
  * and leaves its memory objects usable. Devices work in memory of their own
  * (TUTTI_TRANSFER=staged), so that a copy which was forgotten shows.
  */
+#include "refusal.h"
 #include "support.h"
-
-#include <errno.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #define ENDED_BY_ANOTHER CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST
 
@@ -30,18 +25,6 @@ static const char source[] =
 static cl_program program;
 static cl_kernel set, add, add_first, work;
 static cl_event gate;
-
-/* Memory of this size is refused while that is wanted, as by a device that others fill. */
-enum { REFUSED = 327680 + 4096 };
-static atomic_bool refusing;
-
-void *mmap(void *address, size_t length, int protection, int flags, int file, off_t offset) {
-    if (length == REFUSED && atomic_load(&refusing)) {
-        errno = ENOMEM;
-        return MAP_FAILED;
-    }
-    return (void *)syscall(SYS_mmap, address, length, protection, flags, file, offset);
-}
 
 static void begin(void) {
     program = make_program(source);

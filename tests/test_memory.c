@@ -3,13 +3,8 @@
  * Only Tutti: more data than the devices' memory. TUTTI_DEVICE_MEMORY gives each real device one
  * MiB of its own, CPU devices too; what does not fit is evicted to host memory.
  */
+#include "refusal.h"
 #include "traffic.h"
-
-#include <errno.h>
-#include <stdatomic.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 enum { LIMIT = 1 << 20, LARGE = LIMIT / 8 * 5, LARGE_INTS = LARGE / sizeof(cl_int) };
 
@@ -32,19 +27,6 @@ static const char *const product =
     "}\n";
 
 static cl_program program;
-
-/* Memory of this size is refused while that is wanted, as by a device that others fill. */
-enum { REFUSED = 327680 + 4096 };
-static atomic_bool refusing, refused_some;
-
-void *mmap(void *address, size_t length, int protection, int flags, int file, off_t offset) {
-    if (length == REFUSED && atomic_load(&refusing)) {
-        atomic_store(&refused_some, true);
-        errno = ENOMEM;
-        return MAP_FAILED;
-    }
-    return (void *)syscall(SYS_mmap, address, length, protection, flags, file, offset);
-}
 
 static void set(cl_kernel kernel, cl_uint index, cl_mem buffer) {
     ck_ok(clSetKernelArg(kernel, index, sizeof(buffer), &buffer));
