@@ -64,10 +64,13 @@ static bool may_rename(cl_mem mem) {
            !mem->view->sibling && limit > 0;
 }
 
-#define KERNELS 32 /* where their number begins in `users` */
-#define A_KERNEL ((1ull << KERNELS) + 1)
+#define OF_DEVICES 32 /* where their number begins in `users` */
 
-static struct tutti_view *take(cl_mem mem, bool overwrites, unsigned long long user) {
+static unsigned long long one(enum tutti_user user) {
+    return user == TUTTI_USER_DEVICE ? (1ull << OF_DEVICES) + 1 : 1;
+}
+
+struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_user user) {
     pthread_once(&once, read_limit);
     if (overwrites && in_use(mem->view) && may_rename(mem)) {
         pthread_mutex_lock(&mem->lock);
@@ -75,34 +78,34 @@ static struct tutti_view *take(cl_mem mem, bool overwrites, unsigned long long u
             mem->view = next_version(mem);
         pthread_mutex_unlock(&mem->lock);
     }
-    atomic_fetch_add_explicit(&mem->view->users, user, memory_order_relaxed);
+    atomic_fetch_add_explicit(&mem->view->users, one(user), memory_order_relaxed);
+    if (user == TUTTI_USER_HOST)
+        atomic_fetch_add_explicit(&mem->view->of_host, 1, memory_order_relaxed);
     return mem->view;
 }
 
-struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites) {
-    return take(mem, overwrites, 1);
-}
-
 struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere) {
-    unsigned long long users = atomic_load_explicit(&mem->view->users, memory_order_relaxed);
-    if (overwrites && !elsewhere)
-        overwrites = (unsigned)users > users >> KERNELS;
-    return take(mem, overwrites, A_KERNEL);
+    struct tutti_version_users users = tutti_version_users(mem->view);
+    if (!elsewhere)
+        overwrites = overwrites && users.all > users.of_devices;
+    return tutti_version_take(mem, overwrites, TUTTI_USER_DEVICE);
 }
 
 struct tutti_version_users tutti_version_users(const struct tutti_view *view) {
     unsigned long long users = atomic_load_explicit(&view->users, memory_order_relaxed);
-    return (struct tutti_version_users){(unsigned)users, (unsigned)(users >> KERNELS)};
+    return (struct tutti_version_users){
+        .all = (unsigned)users,
+        .of_devices = (unsigned)(users >> OF_DEVICES),
+        .of_host = atomic_load_explicit(&view->of_host, memory_order_relaxed),
+    };
 }
 
-void tutti_version_give_back_of_launch(struct tutti_view *view) {
-    if (view)
-        atomic_fetch_sub_explicit(&view->users, A_KERNEL, memory_order_release);
-}
-
-void tutti_version_give_back(struct tutti_view *view) {
-    if (view)
-        atomic_fetch_sub_explicit(&view->users, 1, memory_order_release);
+void tutti_version_give_back(struct tutti_view *view, enum tutti_user user) {
+    if (!view)
+        return;
+    if (user == TUTTI_USER_HOST)
+        atomic_fetch_sub_explicit(&view->of_host, 1, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&view->users, one(user), memory_order_release);
 }
 
 void tutti_version_pin(cl_mem mem, bool overwrites) {

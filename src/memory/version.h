@@ -11,26 +11,30 @@
  * (TUTTI_RENAME_LIMIT); after that the oldest one is next, and the overwrite waits for its users.
  */
 
+/* Who uses storage. */
+enum tutti_user {
+    TUTTI_USER_HOST, /* for as long as it likes: a native kernel; or what else may wait for one */
+    TUTTI_USER_TRANSFER, /* the host moves the bytes of one memory object */
+    TUTTI_USER_DEVICE,
+};
+
 /*
  * The storage of the object for a command that is being dispatched, which must give it back.
  * `overwrites`: the command writes every byte. By the dispatching thread.
  */
-struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites);
-/* Commands that use the view now, and how many of them are kernels. */
-struct tutti_version_users {
-    unsigned all, kernels;
-};
-struct tutti_version_users tutti_version_users(const struct tutti_view *view);
-
-void tutti_version_give_back(struct tutti_view *view); /* NULL is allowed */
-
+struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_user user);
 /*
- * The same for a kernel that writes every byte. Fresh storage pays where the host still uses what
- * there is, or, with `elsewhere`, another device may: kernels of one device come one after the
- * other anyway.
+ * The same for a kernel. Fresh storage pays where the host still uses what there is, or, with
+ * `elsewhere`, another device may: kernels of one device come one after the other anyway.
  */
 struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere);
-void tutti_version_give_back_of_launch(struct tutti_view *view); /* NULL is allowed */
+void tutti_version_give_back(struct tutti_view *view, enum tutti_user user); /* NULL is allowed */
+
+/* Commands that use the view now, and how many of them are devices' and the host's. */
+struct tutti_version_users {
+    unsigned all, of_devices, of_host;
+};
+struct tutti_version_users tutti_version_users(const struct tutti_view *view);
 
 /*
  * While the program has, or is getting, a pointer into the storage, it is not replaced.

@@ -58,8 +58,9 @@ struct tutti_view {
 
     struct tutti_view
         *next_version; /* of the same buffer, in a ring (version.h); itself if alone */
-    /* Commands that were dispatched and are not over; in the upper half those that are kernels. */
+    /* Commands that were dispatched and are not over; in the upper half those of devices. */
     atomic_ullong users;
+    atomic_uint of_host; /* those of them that take as long as the host likes (version.h) */
     atomic_uint holders; /* acquisitions (acquisition.h), of commands and of updates */
 
     /* For the dispatching thread. */
@@ -67,6 +68,7 @@ struct tutti_view {
     struct tutti_stale *stale;
     struct tutti_last_user *last_user; /* sched/batch.h: a reference, and if that one writes */
     bool last_writes;
+    bool last_alone; /* no other device task uses it, but those which that one comes after */
     unsigned open_users;
     unsigned placed; /* bit of the device that the host put its content on; 0: none */
     struct tutti_real_device *seat; /* where short commands used it last */

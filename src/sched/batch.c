@@ -38,8 +38,11 @@ static void release(struct tutti_batch *batch) {
 static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool writes) {
     if (view->last_user == &batch->user) {
         view->last_writes = view->last_writes || writes;
+        view->last_alone = view->last_alone || writes;
         return;
     }
+    view->last_alone =
+        writes || (view->last_user ? view->last_writes : tutti_version_users(view).all == 1);
     if (view->last_user)
         tutti_last_user_release(view->last_user);
     atomic_fetch_add(&batch->user.references, 1);
@@ -156,6 +159,9 @@ static bool is_ready(struct tutti_batch *batch) {
            atomic_load(&batch->state) == TUTTI_BATCH_OVER;
 }
 
+/* Does it wait for nothing else than devices, by now or from the start? */
+static bool goes_freely(struct tutti_batch *batch) { return batch->free || is_ready(batch); }
+
 /* How many commands of the batch, which may be NULL, use the view, and how all of them do. */
 static unsigned users_in(const struct tutti_batch *batch, const struct tutti_view *view,
                          enum starpu_data_access_mode *mode) {
@@ -182,15 +188,15 @@ static bool joins_freely(struct tutti_batch *batch, const struct tutti_device_ta
         enum starpu_data_access_mode mode;
         unsigned within = users_in(batch, view, &mode);
         bool writes = task->use[i].mode != STARPU_R;
-        if (within && (!writes || mode != STARPU_R))
+        if (within && (!writes || mode != STARPU_R || view->last_alone))
             continue;
         struct tutti_version_users users = tutti_version_users(view);
         if (users.all <= within + 1)
             continue;
-        if (within || users.all - users.kernels > (task->is_kernel ? 0u : 1u))
+        if (within || users.of_host > 0)
             return false;
         struct tutti_batch *last = last_of(view);
-        if ((last && !is_ready(last)) || (writes && !(last && view->last_writes)))
+        if ((last && !goes_freely(last)) || (writes && !(last && view->last_alone)))
             return false;
     }
     return true;
@@ -225,7 +231,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     batch->late = task->late.devices;
     batch->brief = is_brief(task);
     batch->lone = !open && may_be_lone(task);
-    batch->free = open && joins_freely(NULL, task);
+    batch->free = joins_freely(NULL, task);
     append(batch, task);
     return batch;
 }
@@ -429,7 +435,7 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
     for (struct tutti_batch *batch = joins_freely(NULL, task) ? graph->open : NULL;
          batch && !conflicts->open; batch = batch->next_open)
         if (batch->devices == task->devices && batch->expected + task->time <= most &&
-            batch->free && is_ready(batch->behind))
+            batch->free && goes_freely(batch->behind))
             conflicts->open = batch;
     if (!conflicts->running)
         conflicts->running = find_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1);
@@ -473,7 +479,8 @@ bool tutti_batch_would_take(struct tutti_device_task *task) {
         return false;
     if (conflicts.open)
         return takes(conflicts.open, task);
-    return conflicts.running || tutti_direct_would_take(task);
+    return conflicts.running || tutti_direct_would_take(task) ||
+           (task->use->view->at_home && tutti_version_users(task->use->view).of_devices > 0);
 }
 
 void tutti_batch_add(struct tutti_device_task *task) {

@@ -28,7 +28,7 @@ struct tutti_batch {
     bool brief;        /* only short kernels: worth waiting for */
     bool computes;     /* there is a kernel in it */
     bool lone;         /* a longer kernel, which may go straight to a device by itself (direct.c) */
-    bool free;         /* an open one: see joins_freely */
+    bool free;         /* it was made waiting for nothing else than devices */
     atomic_bool ready; /* a device executes it, or is about to */
     atomic_bool waits; /* StarPU's worker, for its end */
     struct tutti_batch *behind, *next_open; /* an open one: whose end submits it (a reference) */

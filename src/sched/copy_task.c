@@ -31,7 +31,7 @@ static void destroy(struct tutti_command *command) {
     struct copy_task *copy = (struct copy_task *)command;
     leave_ahead(copy);
     for (int i = SOURCE; i <= TARGET; i++) {
-        tutti_version_give_back(copy->uses[i].view);
+        tutti_version_give_back(copy->uses[i].view, TUTTI_USER_DEVICE);
         tutti_object_release(copy->mem[i]);
     }
     free(copy);
@@ -51,8 +51,9 @@ static void start(struct tutti_command *command) {
     struct copy_task *copy = (struct copy_task *)command;
     size_t size = copy->mem[TARGET]->size;
     leave_ahead(copy);
-    struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false);
-    struct tutti_view *target = tutti_version_take(copy->mem[TARGET], !command->keeps_storage);
+    struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false, TUTTI_USER_DEVICE);
+    struct tutti_view *target =
+        tutti_version_take(copy->mem[TARGET], !command->keeps_storage, TUTTI_USER_DEVICE);
     copy->uses[SOURCE] = (struct tutti_device_use){.view = source, .mode = STARPU_R};
     copy->uses[TARGET] = (struct tutti_device_use){.view = target, .mode = STARPU_W};
     if (!tutti_coherence_read(source, copy->offset, copy->offset + size) ||

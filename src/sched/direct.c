@@ -379,12 +379,12 @@ static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
 
 /*
  * Behind commands that are under way the batch must go to their queue, where it is measured or not
- * as they are.
+ * as they are; unless the device executes each in the call.
  */
 static bool choose_queue(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
     tutti_execution_choose_queue(batch);
-    if (atomic_load(&commands[device->index]) == 0)
+    if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous)
         return true;
     bool profiled = batch->first->command.event->profiled;
     if (batch->length > 1 || profiled)

@@ -43,7 +43,7 @@ static void destroy(struct tutti_command *command) {
     struct launch *launch = (struct launch *)command;
     count_ahead(launch, false);
     for (unsigned i = 0; i < launch->task.count; i++)
-        tutti_version_give_back_of_launch(launch->task.use[i].view);
+        tutti_version_give_back(launch->task.use[i].view, TUTTI_USER_DEVICE);
     tutti_arguments_free(launch->arguments);
     tutti_object_release(launch->kernel);
     free(launch);

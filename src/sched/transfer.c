@@ -30,11 +30,11 @@ void tutti_transfer_destroy(struct tutti_command *command) {
     struct tutti_transfer *transfer = (struct tutti_transfer *)command;
     leave_ahead(transfer);
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
-        tutti_version_give_back(transfer->views[i]);
+        tutti_version_give_back(transfer->views[i], transfer->user);
         tutti_object_release(transfer->mems[i]);
     }
-    tutti_version_give_back(transfer->view[0]);
-    tutti_version_give_back(transfer->view[1]);
+    tutti_version_give_back(transfer->view[0], transfer->user);
+    tutti_version_give_back(transfer->view[1], transfer->user);
     tutti_object_release(transfer->mem[0]);
     tutti_object_release(transfer->mem[1]);
     free(transfer->mems);
@@ -149,6 +149,8 @@ struct tutti_transfer *tutti_transfer_create(cl_int (*execute)(struct tutti_tran
     transfer->acquisition.granted = granted;
     transfer->execute = execute;
     transfer->prepare = prepare;
+    /* What has several objects may wait for one of them while it holds the others. */
+    transfer->user = first && !second ? TUTTI_USER_TRANSFER : TUTTI_USER_HOST;
     transfer->mem[0] = take_mem(first);
     transfer->mem[1] = take_mem(second);
     return transfer;
@@ -162,7 +164,7 @@ void tutti_transfer_note_host(struct tutti_transfer *transfer, const void *base,
 }
 
 struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer) {
-    return transfer->view[0] = tutti_version_take(transfer->mem[0], false);
+    return transfer->view[0] = tutti_version_take(transfer->mem[0], false, transfer->user);
 }
 
 bool tutti_transfer_prepare_read(struct tutti_transfer *transfer) {

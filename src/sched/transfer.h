@@ -3,6 +3,7 @@
 #define TUTTI_TRANSFER_H
 
 #include "memory/acquisition.h"
+#include "memory/version.h"
 #include "sched/device_task.h"
 #include "sched/transfer_command.h"
 
@@ -53,6 +54,7 @@ struct tutti_transfer {
     struct tutti_view **views;
     cl_uint mem_count;
     bool dispatched;
+    enum tutti_user user; /* as what it takes storage */
 };
 
 /*

@@ -22,7 +22,7 @@ static bool prepare_write(struct tutti_transfer *transfer, int i) {
     cl_mem mem = transfer->mem[i];
     bool whole = covers(region, mem);
     struct tutti_view *view = transfer->view[i] =
-        tutti_version_take(mem, whole && !transfer->command.keeps_storage);
+        tutti_version_take(mem, whole && !transfer->command.keeps_storage, transfer->user);
     size_t begin = tutti_transfer_first(transfer, i), end = tutti_transfer_end(transfer, i);
     if (!tutti_coherence_write(view, begin, end, linear))
         return false;

@@ -193,10 +193,12 @@ bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
     };
     if (!tutti_batch_would_take(task))
         return false;
-    transfer->view[0] = tutti_version_take(mem, false);
+    transfer->user = TUTTI_USER_DEVICE;
+    transfer->view[0] = tutti_version_take(mem, false, transfer->user);
     if (transfer->mapping == TUTTI_UNMAP && is_doubtful(transfer)) {
-        tutti_version_give_back(transfer->view[0]);
+        tutti_version_give_back(transfer->view[0], transfer->user);
         transfer->view[0] = NULL;
+        transfer->user = TUTTI_USER_TRANSFER;
         return false;
     }
     if (whole && !transfer->mapping)

@@ -10,7 +10,7 @@
 #include <string.h>
 
 static struct tutti_view *take(struct tutti_transfer *transfer, cl_uint i) {
-    return transfer->views[i] = tutti_version_take(transfer->mems[i], false);
+    return transfer->views[i] = tutti_version_take(transfer->mems[i], false, transfer->user);
 }
 
 static bool prepare_migrate(struct tutti_transfer *transfer) {
