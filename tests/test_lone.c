@@ -85,15 +85,20 @@ static bool all_at_home(void) {
 
 START_TEST(waited_for) {
     double length = begin();
-    for (int i = 1; i <= ROUNDS; i++) {
+    bool may = all_at_home() && length > 100 && length < 1000;
+    int runs = 0, directly = 0;
+    /* A run that others kept from its core makes the kernel look longer, for some runs more. */
+    while (runs < ROUNDS || (may && !directly && runs < 50 * ROUNDS)) {
         drop(run(queue, kernel, data, 1, 0, NULL));
         ck_ok(clFinish(queue));
+        runs++;
+        directly += test_went_directly();
     }
-    if (all_at_home() && length > 100 && length < 1000)
-        ck_assert_int_gt(test_went_directly(), 0);
+    if (may)
+        ck_assert_int_gt(directly, 0);
     for (int i = 1; i <= ROUNDS; i++) {
         drop(run(queue, kernel, data, 1, 0, NULL));
-        ck_holds(data, ROUNDS + i);
+        ck_holds(data, runs + i);
     }
     end();
 }
