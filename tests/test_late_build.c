@@ -281,7 +281,21 @@ START_TEST(several_threads) {
 }
 END_TEST
 
+/* The same where a policy of StarPU's chooses among all devices, in a process of its own. */
+START_TEST(several_threads_at_once) {
+    char command[128], said[4096];
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    snprintf(command, sizeof(command), "TUTTI_SCHED=eager /proc/%ld/exe --threads 2>&1",
+             (long)getpid());
+    FILE *child = popen(command, "r");
+    ck_assert_ptr_nonnull(child);
+    said[fread(said, 1, sizeof(said) - 1, child)] = 0;
+    ck_assert_msg(pclose(child) == 0, "it said %.500s", said);
+}
+END_TEST
+
 int main(int argc, char **argv) {
+    const TTest *const threads[] = {several_threads};
     const TTest *const tests[] = {
         a_little_work_does_not_pay,
         a_chain_needs_one_device,
@@ -292,8 +306,11 @@ int main(int argc, char **argv) {
         a_program_that_says_so_waits,
         another_build_of_the_program,
         several_threads,
+        several_threads_at_once,
     };
     setenv("TUTTI_BUILDS", "auto", 1);
     setenv("TUTTI_MODELS", "none", 1);
+    if (argc == 2 && strcmp(argv[1], "--threads") == 0)
+        return test_main_logged(1, argv, threads, COUNT(threads));
     return test_main_logged(argc, argv, tests, COUNT(tests));
 }

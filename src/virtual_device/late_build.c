@@ -154,8 +154,11 @@ static void *foreground_main(void *program) {
 
 void tutti_late_build_run(cl_program program) {
     pthread_t thread;
+    if (atomic_exchange(&program->builds_late, true))
+        return;
     if (tutti_build_start_thread(foreground_main, program, &thread))
         pthread_join(thread, NULL);
     else
         build(program);
+    atomic_store(&program->builds_late, false);
 }

@@ -36,7 +36,7 @@ bool tutti_late_build_note(cl_program program, double waited);
  */
 void tutti_late_build_start(cl_program program,
                             void (*built)(const struct tutti_real_device *device));
-/* Or before it returns. */
+/* Or before it returns, unless another thread is at it. */
 void tutti_late_build_run(cl_program program);
 
 #endif
