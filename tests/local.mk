@@ -122,7 +122,7 @@ tests_test_transfer_SOURCES = tests/test_transfer.c
 tests_test_transfer_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_transfer_LDADD = $(TEST_LIBS)
 
-tests_test_map_SOURCES = tests/test_map.c
+tests_test_map_SOURCES = tests/test_map.c tests/task_counts.h
 tests_test_map_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_map_LDADD = $(TEST_LIBS)
 
@@ -202,7 +202,7 @@ tests_test_two_devices_SOURCES = tests/test_two_devices.c tests/task_counts.h te
 tests_test_two_devices_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_two_devices_LDADD = $(TEST_LIBS)
 
-tests_test_selection_SOURCES = tests/test_selection.c
+tests_test_selection_SOURCES = tests/test_selection.c tests/task_counts.h
 tests_test_selection_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_selection_LDADD = $(TEST_LIBS)
 
