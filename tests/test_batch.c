@@ -449,55 +449,53 @@ static void scale_in(cl_command_queue where, cl_mem mem, cl_event *event) {
     ck_ok(clFlush(where));
 }
 
-/* The host has a buffer for as long as it likes: only kernels that use that wait for it. */
-START_TEST(held_kernels_hold_no_others) {
-    cl_command_queue other = make_queue(0);
-    cl_event event;
-
-    begin();
-    for (int i = 0; i < 20; i++) { /* so that it is known what they take */
+static void learn_what_they_take(void) {
+    for (int i = 0; i < 20; i++) {
         scale_in(queue, buffers[i % BUFFERS], NULL);
         ck_ok(clFinish(queue));
     }
-    occupy(buffers[0]);
-    for (int i = 0; i < 4; i++)
-        scale_in(queue, buffers[0], NULL);
-    for (int b = 1; b < BUFFERS; b++) {
+}
+
+/* Kernels on the buffers from this one on, in another queue, wait for no others. */
+static void go_on_with(int first, int times) {
+    cl_command_queue other = make_queue(0);
+    cl_event event;
+
+    for (int b = first; b < BUFFERS; b++) {
+        for (int i = 1; i < times; i++)
+            scale_in(other, buffers[b], NULL);
         scale_in(other, buffers[b], &event);
         ck_ok(clWaitForEvents(1, &event));
         ck_ok(clReleaseEvent(event));
     }
+    ck_ok(clReleaseCommandQueue(other));
+}
+
+/* The host has a buffer for as long as it likes: only kernels that use that wait for it. */
+START_TEST(held_kernels_hold_no_others) {
+    begin();
+    learn_what_they_take();
+    occupy(buffers[0]);
+    for (int i = 0; i < 4; i++)
+        scale_in(queue, buffers[0], NULL);
+    go_on_with(1, 1);
     vacate();
     ck_ok(clFinish(queue));
-    ck_ok(clReleaseCommandQueue(other));
     end();
 }
 END_TEST
 
 /* The same for what comes after a copy that waits for the buffer. */
 START_TEST(held_copies_hold_no_others) {
-    cl_command_queue other = make_queue(0);
-    cl_event event;
-
     begin();
-    for (int i = 0; i < 20; i++) {
-        scale_in(queue, buffers[i % BUFFERS], NULL);
-        ck_ok(clFinish(queue));
-    }
+    learn_what_they_take();
     occupy(buffers[0]);
     ck_ok(clEnqueueCopyBuffer(queue, buffers[0], buffers[1], 4, 8, 4, 0, NULL, NULL));
     for (int i = 0; i < 4; i++)
         scale_in(queue, buffers[1], NULL);
-    for (int b = 2; b < BUFFERS; b++) {
-        for (int i = 0; i < 4; i++)
-            scale_in(other, buffers[b], NULL);
-        scale_in(other, buffers[b], &event);
-        ck_ok(clWaitForEvents(1, &event));
-        ck_ok(clReleaseEvent(event));
-    }
+    go_on_with(2, 5);
     vacate();
     ck_ok(clFinish(queue));
-    ck_ok(clReleaseCommandQueue(other));
     end();
 }
 END_TEST

@@ -180,7 +180,7 @@ static unsigned users_in(const struct tutti_batch *batch, const struct tutti_vie
 /*
  * All of a batch wait for what any of its commands waits for. May the task join those of `batch`,
  * or others if that is NULL, so that they wait for nothing else than devices? What the host does
- * with a view may take as long as the program likes, and so does a kernel behind that.
+ * with a view may take as long as the program likes (version.h), and so does what is behind that.
  */
 static bool joins_freely(struct tutti_batch *batch, const struct tutti_device_task *task) {
     for (unsigned i = 0; i < task->count; i++) {

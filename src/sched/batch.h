@@ -62,7 +62,10 @@ struct tutti_batch {
 /* Gives the task to StarPU, now or with others. By the dispatching thread. */
 void tutti_batch_add(struct tutti_device_task *task);
 
-/* Would it go with others, or straight to a device? By the dispatching thread. */
+/*
+ * Would it go with others, or straight to a device? Or had the host to wait for devices anyway, at
+ * home, so that one of them does it best? By the dispatching thread.
+ */
 bool tutti_batch_would_take(struct tutti_device_task *task);
 
 /* Submits all open batches, before something else is dispatched. By the dispatching thread. */

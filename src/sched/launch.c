@@ -304,17 +304,6 @@ static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
     return devices;
 }
 
-/* Those of `devices` that can do whatever one of `able` can (bits). */
-static unsigned like_those(unsigned devices, unsigned able) {
-    const struct tutti_device_list *list = tutti_devices();
-    unsigned like = 0;
-    for (unsigned d = 0; d < list->count; d++)
-        for (unsigned e = 0; e < list->count && devices & 1u << d; e++)
-            if (able & 1u << e && list->device[e]->identity == list->device[d]->identity)
-                like |= 1u << d;
-    return like;
-}
-
 /*
  * Leaves those devices to the task that can execute it; notes the ones for which its program is
  * built later, if that ever pays. Policies of StarPU's choose among all devices, at once.
@@ -329,7 +318,7 @@ static void choose_devices(struct launch *launch) {
     }
     late &= task->devices;
     task->devices &= devices_for(launch->kernel, &launch->range);
-    late = like_those(late & ~task->devices, task->devices);
+    late = tutti_late_build_like(late & ~task->devices, task->devices);
     if (late) {
         task->late.program = program;
         task->late.devices = late;

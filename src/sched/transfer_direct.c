@@ -193,14 +193,13 @@ bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
     };
     if (!tutti_batch_would_take(task))
         return false;
-    transfer->user = TUTTI_USER_DEVICE;
-    transfer->view[0] = tutti_version_take(mem, false, transfer->user);
+    transfer->view[0] = tutti_version_take(mem, false, TUTTI_USER_DEVICE);
     if (transfer->mapping == TUTTI_UNMAP && is_doubtful(transfer)) {
-        tutti_version_give_back(transfer->view[0], transfer->user);
+        tutti_version_give_back(transfer->view[0], TUTTI_USER_DEVICE);
         transfer->view[0] = NULL;
-        transfer->user = TUTTI_USER_TRANSFER;
         return false;
     }
+    transfer->user = TUTTI_USER_DEVICE;
     if (whole && !transfer->mapping)
         tutti_history_overwrite(&mem->history);
     tutti_batch_add(task);

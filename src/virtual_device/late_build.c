@@ -10,14 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+unsigned tutti_late_build_like(unsigned devices, unsigned able) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned like = 0;
+    for (unsigned d = 0; d < list->count; d++)
+        for (unsigned e = 0; e < list->count && devices & 1u << d; e++)
+            if (able & 1u << e && list->device[e]->identity == list->device[d]->identity)
+                like |= 1u << d;
+    return like;
+}
+
 static bool has_alike(const struct tutti_build_job *job, const struct tutti_real_device *device,
                       const struct tutti_real_device *lead) {
-    const struct tutti_device_list *devices = tutti_devices();
+    unsigned before = 0;
     for (unsigned d = 0; d < device->index; d++)
-        if ((devices->device[d] == lead || job->part[d].wanted) &&
-            devices->device[d]->identity == device->identity)
-            return true;
-    return false;
+        if (d == lead->index || job->part[d].wanted)
+            before |= 1u << d;
+    return tutti_late_build_like(1u << device->index, before) != 0;
 }
 
 static bool is_early(void) {

@@ -17,6 +17,10 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *device,
                                const struct tutti_real_device *lead);
 
+/* Those of `devices` that can do whatever one of `able` can (bits). */
+unsigned tutti_late_build_like(unsigned devices, unsigned able);
+
+/* For which the program's build waits, as bits. */
 static inline unsigned tutti_late_build_devices(cl_program program) {
     return atomic_load_explicit(&program->late, memory_order_acquire);
 }
