@@ -120,6 +120,49 @@ START_TEST(looked_at) {
 }
 END_TEST
 
+/* Tasks of StarPU's that were expected to be shorter than the kernels, since the last call. */
+static int short_tasks(void) {
+    char line[512];
+    int count = 0;
+    FILE *log = test_log_open();
+    ck_assert_ptr_nonnull(log);
+    while (fgets(line, sizeof(line), log)) {
+        const char *length = strstr(line, "a task is expected") ? strstr(line, "to take ") : NULL;
+        count += length && strtod(length + strlen("to take "), NULL) < 50;
+    }
+    test_log_close(log);
+    return count;
+}
+
+/* What moves nothing is done where the kernel ends, and is no task of StarPU's. */
+START_TEST(maps_behind_them) {
+    cl_mem buffer[ROUNDS];
+    void *mapped[ROUNDS];
+    double length = begin();
+    bool may = all_at_home() && length > 100 && !getenv("TUTTI_BATCH");
+    for (int i = 0; i < ROUNDS; i++)
+        buffer[i] = make_zeros();
+    short_tasks();
+    for (int i = 0; i < ROUNDS; i++) {
+        cl_int failed;
+        drop(run(queue, kernel, buffer[i], 1 + i, 0, NULL));
+        mapped[i] = clEnqueueMapBuffer(queue, buffer[i], CL_FALSE, CL_MAP_READ, 0, BYTES, 0, NULL,
+                                       NULL, &failed);
+        ck_ok(failed);
+    }
+    ck_ok(clFinish(queue));
+    int tasks = short_tasks();
+    if (may)
+        ck_assert_int_eq(tasks, 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        ck_assert_int_eq(((cl_int *)mapped[i])[N - 1], 1 + i);
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer[i], mapped[i], 0, NULL, NULL));
+        ck_ok(clReleaseMemObject(buffer[i]));
+    }
+    end();
+}
+END_TEST
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t called = PTHREAD_COND_INITIALIZER;
 static int calls;
@@ -304,14 +347,9 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        waited_for,
-        looked_at,
-        told_by_a_callback,
-        followed_by_others,
-        memory_of_the_program,
-        left_alone,
-        the_first_of_many,
-        in_a_row,
+        waited_for,         looked_at,          maps_behind_them,
+        told_by_a_callback, followed_by_others, memory_of_the_program,
+        left_alone,         the_first_of_many,  in_a_row,
         in_threads,
     };
     return test_main_logged(argc, argv, tests, COUNT(tests));

@@ -479,8 +479,12 @@ bool tutti_batch_would_take(struct tutti_device_task *task) {
         return false;
     if (conflicts.open)
         return takes(conflicts.open, task);
-    return conflicts.running || tutti_direct_would_take(task) ||
-           (task->use->view->at_home && tutti_version_users(task->use->view).of_devices > 0);
+    if (conflicts.running || tutti_direct_would_take(task))
+        return true;
+    struct tutti_view *view = task->use->view;
+    struct tutti_batch *last = last_of(view);
+    /* Behind a longer kernel it would be a task of its own, and wait for others before it. */
+    return view->at_home && (!last || last->brief) && tutti_version_users(view).of_devices > 0;
 }
 
 void tutti_batch_add(struct tutti_device_task *task) {
