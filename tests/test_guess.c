@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only Tutti: how long a kernel is expected to take on a device where it was not measured, with
+ * Only Tutti: how long a kernel is expected to take, where it was measured and where not, with
  * devices and times that are made up.
  */
 #include "../src/sched/model.c"
 #include "support.h"
 
-enum { GPU, CPU };
+enum { GPU, CPU, BASIC };
 static struct tutti_real_device gpu = {.type = CL_DEVICE_TYPE_GPU,
                                        .index = GPU,
                                        .identity = 1,
@@ -19,7 +19,15 @@ static struct tutti_real_device cpu = {.type = CL_DEVICE_TYPE_CPU,
                                        .platform_name = "b",
                                        .clock_mhz = 1000,
                                        .compute_units = 10};
-static const struct tutti_device_list list = {2, {&gpu, &cpu}};
+static struct tutti_real_device basic = {.type = CL_DEVICE_TYPE_CPU,
+                                         .index = BASIC,
+                                         .identity = 3,
+                                         .platform_name = "c",
+                                         .clock_mhz = 1000,
+                                         .compute_units = 1,
+                                         .shares_host = true,
+                                         .place = {.synchronous = true}};
+static const struct tutti_device_list list = {3, {&gpu, &cpu, &basic}};
 #define BY_THEIR_WORD (LANES_GPU / LANES_CPU) /* times as long on the CPU */
 
 const struct tutti_device_list *tutti_devices(void) { return &list; }
@@ -93,9 +101,72 @@ START_TEST(a_slow_device_shows) {
 }
 END_TEST
 
+static void execute(struct tutti_model *model, const struct tutti_real_device *real, double time) {
+    if (tutti_model_measures(model, real) != TUTTI_NOT_MEASURED)
+        tutti_model_learn(model, real, time);
+}
+
+/*
+ * Of a kernel whose time is in its data: the first half of a round takes 1 ms, the other next to
+ * nothing. The mean is what a round tells of, however many runs it has.
+ */
+static void check_rounds(const struct tutti_real_device *real, uint64_t code, double least,
+                         double most) {
+    for (unsigned length = 2; length <= 64; length++) {
+        struct tutti_model *unlike = model(code, length);
+        double sum = 0;
+        unsigned rounds = 0;
+
+        for (unsigned run = 0; run < 200 * length; run++) {
+            execute(unlike, real, run % length < length / 2 ? 1000 : 30);
+            if (run % length == length - 1 && run >= 32) {
+                sum += tutti_model_expect(unlike, real);
+                rounds++;
+            }
+        }
+        double mean = (length / 2 * 1000.0 + (length - length / 2) * 30.0) / length;
+        ck_assert_double_ge(sum / rounds, least * mean);
+        ck_assert_double_le(sum / rounds, most * mean);
+    }
+}
+
+START_TEST(rounds_of_unlike_runs) {
+    check_rounds(&gpu, 50, 0.5, 1.5);
+    check_rounds(&basic, 60, 0.3, 1.5); /* after the short ones of each round */
+}
+END_TEST
+
+START_TEST(a_change_is_followed) {
+    const struct tutti_real_device *devices[] = {&gpu, &basic};
+
+    for (size_t d = 0; d < COUNT(devices); d++) {
+        struct tutti_model *changes = model(70, 100);
+
+        for (int i = 0; i < 1000; i++)
+            execute(changes, devices[d], 100);
+        ck_assert_double_eq_tol(tutti_model_expect(changes, devices[d]), 100, 1);
+        for (int i = 0; i < 400; i++)
+            execute(changes, devices[d], 1000);
+        ck_assert_double_eq_tol(tutti_model_expect(changes, devices[d]), 1000, 50);
+    }
+}
+END_TEST
+
+/* A short kernel that was interrupted. */
+START_TEST(one_odd_run_does_not_count) {
+    struct tutti_model *odd = model(80, 100);
+
+    for (int i = 0; i < 1000; i++)
+        execute(odd, &basic, i % 50 == 49 ? 4000 : 5);
+    ck_assert_double_eq_tol(tutti_model_expect(odd, &basic), 5, 1);
+}
+END_TEST
+
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {what_nobody_measured, another_size_tells,
-                                  a_small_size_tells_nothing, a_slow_device_shows};
+    const TTest *const tests[] = {what_nobody_measured,       another_size_tells,
+                                  a_small_size_tells_nothing, a_slow_device_shows,
+                                  rounds_of_unlike_runs,      a_change_is_followed,
+                                  one_odd_run_does_not_count};
 
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }

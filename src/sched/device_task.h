@@ -48,10 +48,11 @@ struct tutti_device_task {
 
     struct tutti_device_task *next; /* in its batch */
     bool measured; /* its times are wanted: it has an event on a queue with profiling */
+    bool timed;    /* they are, and the enqueue takes them: it executes the command */
     cl_event real; /* until its result is taken; NULL while RUNNING: the last one stands for it */
     cl_int result;
     cl_ulong enqueued;                          /* host's clock */
-    cl_ulong real_queued, real_start, real_end; /* device's clock; 0: not known */
+    cl_ulong real_queued, real_start, real_end; /* device's clock, or the host's; 0: not known */
 };
 
 /* Bits of the real devices whose memory can hold all the views together. */

@@ -20,9 +20,11 @@ void tutti_execution_choose_queue(struct tutti_batch *batch) {
     batch->queue = device->place.kernels;
     bool delayed = tutti_link_delays_events(device);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+        enum tutti_measuring measures = tutti_model_measures(task->model, device);
         task->measured = task->command.event->profiled ||
-                         (tutti_model_is_curious(task->model, device) &&
+                         (measures == TUTTI_MEASURED_BY_DRIVER &&
                           !(delayed && tutti_model_is_measured(task->model, device)));
+        task->timed = !task->measured && measures == TUTTI_MEASURED_BY_CALL;
         if (task->measured)
             batch->queue = device->place.measured;
     }
@@ -35,7 +37,7 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
     /* The queue is in order: the end of the last command is the end of all. */
     bool wants_event = task->measured || (!task->next && ending == TUTTI_ENDS_LATER);
     /* What ends in the call needs no queue in common with others; profiling costs time. */
-    bool in_call = device->place.synchronous && device->shares_host; /* Oclgrind's don't */
+    bool in_call = tutti_device_executes_in_call(device);
     cl_command_queue queue = in_call && !task->measured ? device->place.kernels : batch->queue;
     task->real = NULL;
     if (task->command.event->failed) {

@@ -262,9 +262,13 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     bool by_itself = tutti_pocl_is_safe(device);
     if (!by_itself)
         enter_pocl(launch, device);
+    if (task->timed)
+        task->enqueued = task->real_queued = task->real_start = tutti_runtime_now();
     error = device->dispatch->clEnqueueNDRangeKernel(
         queue, real, range->dimensions, range->offset, range->global,
         range->local_given ? range->local : NULL, 0, NULL, event);
+    if (task->timed)
+        task->real_end = tutti_runtime_now();
     if (!by_itself)
         tutti_pocl_leave(device);
     return error;

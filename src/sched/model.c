@@ -7,13 +7,24 @@
 #include <string.h>
 
 #define BUCKETS 1024
-/* A new measurement weighs a quarter: a few runs follow a change, one odd run does not count. */
-#define WEIGHT 0.25
-#define ODD 4.0 /* times longer than a short kernel took before: perhaps it was interrupted */
+/*
+ * What a new measurement weighs at least. A kernel's time may depend on what it finds in memory, so
+ * that runs differ; a change is followed all the same: where one of some runs is measured in a few
+ * of these, where each is, or nearly, within some more.
+ */
+#define WEIGHT_OF_SOME 0.25
+#define WEIGHT_OF_ALL (1.0 / 32)
+/*
+ * So many times longer than a short kernel took before: it may have been interrupted. That counts
+ * if another one is as odd among the next ones, which are measured.
+ */
+#define ODD 4.0
+#define DOUBTS 8
 #define FIRST_RUNS 8
 #define ONE_OF 16
 #define SHORT 50.0 /* µs: for such a kernel the measurement itself counts */
 #define ONE_OF_SHORT 64
+#define ONE_OF_SHORT_CALLS 4
 #define STORED_RUNS_AGAIN 2 /* one that was kept on disk is measured so often at first */
 /* Guess for a work-item that nobody measured: about 100 cycles of one lane. */
 #define CYCLES_PER_ITEM 100.0
@@ -64,9 +75,9 @@ struct tutti_model {
     struct family *family;                  /* NULL when out of memory */
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind_of; 0: not measured */
     atomic_uint runs[TUTTI_MAX_DEVICES];
-    atomic_bool learnt[TUTTI_MAX_DEVICES];  /* in this process */
-    atomic_bool doubted[TUTTI_MAX_DEVICES]; /* the last run was odd, and is not counted */
-    atomic_uint tried;                      /* bits, by kind_of */
+    atomic_bool learnt[TUTTI_MAX_DEVICES]; /* in this process */
+    atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs after an odd one, which was not counted */
+    atomic_uint tried;                     /* bits, by kind_of */
 };
 
 static struct {
@@ -318,14 +329,33 @@ double tutti_model_measured(const struct tutti_model *model) {
     return least;
 }
 
-bool tutti_model_is_curious(struct tutti_model *model, const struct tutti_real_device *device) {
+/*
+ * Is the run drawn, as one of so many are? At no fixed distance: a program's kernels may come in
+ * rounds, with the same ones long in each. The mixing is that of a hash of integers.
+ */
+static bool is_drawn(uint32_t run, uint32_t one_of) {
+    run = (run ^ run >> 16) * 0x7feb352du;
+    run = (run ^ run >> 15) * 0x846ca68bu;
+    return (run ^ run >> 16) % one_of == 0;
+}
+
+enum tutti_measuring tutti_model_measures(struct tutti_model *model,
+                                          const struct tutti_real_device *device) {
     if (!model)
-        return false;
-    unsigned runs =
-        atomic_fetch_add_explicit(&model->runs[kind_of(device)], 1, memory_order_relaxed);
-    double time = atomic_load_explicit(&model->time[kind_of(device)], memory_order_relaxed);
-    return runs < FIRST_RUNS || model->doubted[kind_of(device)] ||
-           runs % (time < SHORT ? ONE_OF_SHORT : ONE_OF) == 0;
+        return TUTTI_NOT_MEASURED;
+    unsigned kind = kind_of(device);
+    unsigned runs = atomic_fetch_add_explicit(&model->runs[kind], 1, memory_order_relaxed);
+    bool is_short = load(&model->time[kind]) < SHORT,
+         in_call = tutti_device_executes_in_call(device);
+    if (runs < FIRST_RUNS)
+        return TUTTI_MEASURED_BY_DRIVER;
+    unsigned one_of = in_call    ? is_short ? ONE_OF_SHORT_CALLS : 1
+                      : is_short ? ONE_OF_SHORT
+                                 : ONE_OF;
+    if (atomic_load_explicit(&model->doubts[kind], memory_order_relaxed) == 0 &&
+        !is_drawn(runs, one_of))
+        return TUTTI_NOT_MEASURED;
+    return in_call ? TUTTI_MEASURED_BY_CALL : TUTTI_MEASURED_BY_DRIVER;
 }
 
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
@@ -338,11 +368,17 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
     _Atomic double *learnt = &model->time[kind];
     double before = atomic_load_explicit(learnt, memory_order_relaxed), after;
     bool odd = before > 0 && before < SHORT && time > SHORT && time > ODD * before;
-    if (odd && !atomic_exchange(&model->doubted[kind], true))
-        return; /* the next one is measured, too */
-    atomic_store_explicit(&model->doubted[kind], odd, memory_order_relaxed);
+    unsigned doubts = atomic_load_explicit(&model->doubts[kind], memory_order_relaxed);
+    if (odd || doubts > 0) /* of several threads one may be lost, or counted twice */
+        atomic_store_explicit(&model->doubts[kind], odd ? DOUBTS : doubts - 1,
+                              memory_order_relaxed);
+    if (odd && doubts == 0)
+        return;
+    double least = tutti_device_executes_in_call(device) ? WEIGHT_OF_ALL : WEIGHT_OF_SOME;
+    double share = 1.0 / (atomic_load_explicit(&model->runs[kind], memory_order_relaxed) + 1);
+    double weight = share > least ? share : least;
     do {
-        after = before > 0 ? before + WEIGHT * (time - before) : time;
+        after = before > 0 ? before + weight * (time - before) : time;
     } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,
                                                     memory_order_relaxed));
     if (before == 0) { /* other threads may be as early: each time counts */

@@ -55,10 +55,13 @@ bool tutti_model_is_measured(const struct tutti_model *model,
 double tutti_model_measured(const struct tutti_model *model);
 
 /*
- * Asked before each run: should this one be measured? The first ones on a device are, and then one
- * of some, which follows a change.
+ * Asked before each run: should this one be measured, and how? The first ones on a device are, by
+ * the driver, and then one of some, which follows a change. A device that executes in the call
+ * needs no driver for that, but for the first ones: they are compiled in the call, too.
  */
-bool tutti_model_is_curious(struct tutti_model *model, const struct tutti_real_device *device);
+enum tutti_measuring { TUTTI_NOT_MEASURED, TUTTI_MEASURED_BY_DRIVER, TUTTI_MEASURED_BY_CALL };
+enum tutti_measuring tutti_model_measures(struct tutti_model *model,
+                                          const struct tutti_real_device *device);
 
 /* A run took `time` µs on the device. */
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,

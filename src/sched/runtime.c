@@ -259,8 +259,7 @@ static bool open_queues(struct tutti_real_device *device) {
                   {&device->place.measured, CL_QUEUE_PROFILING_ENABLE},
                   {&device->place.kernels, 0}};
     /* See struct tutti_real_device. */
-    bool apart =
-        device->type & CL_DEVICE_TYPE_GPU || (device->place.synchronous && device->shares_host);
+    bool apart = device->type & CL_DEVICE_TYPE_GPU || tutti_device_executes_in_call(device);
     for (size_t i = 0; i < (apart ? 4 : 3); i++) {
         *queues[i].queue = driver->clCreateCommandQueue(device->place.context, device->id,
                                                         queues[i].properties, &error);

@@ -69,6 +69,11 @@ struct tutti_real_device {
     } place;
 };
 
+/* Does it execute a command in the call that enqueues it? So a basic device does (pocl.h). */
+static inline bool tutti_device_executes_in_call(const struct tutti_real_device *device) {
+    return device->place.synchronous && device->shares_host; /* Oclgrind's don't */
+}
+
 /* Of bits for real devices: is it exactly one? */
 static inline bool tutti_is_one_device(unsigned devices) {
     return devices && (devices & (devices - 1)) == 0;

@@ -22,16 +22,12 @@ bool tutti_pocl_is_basic(const struct tutti_real_device *device) {
     return false;
 }
 
-static bool executes_in_the_call(const struct tutti_real_device *device) {
-    return device->place.synchronous && device->shares_host;
-}
-
 bool tutti_pocl_is_safe(const struct tutti_real_device *device) {
     const struct tutti_device_list *list = tutti_devices();
     unsigned others = 0;
     for (unsigned d = 0; d < list->count; d++)
-        others += list->device[d] != device && executes_in_the_call(list->device[d]);
-    return others == 0 || !executes_in_the_call(device);
+        others += list->device[d] != device && tutti_device_executes_in_call(list->device[d]);
+    return others == 0 || !tutti_device_executes_in_call(device);
 }
 
 static size_t width(const struct tutti_pocl_launch *launch) {
