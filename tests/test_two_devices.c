@@ -243,10 +243,63 @@ START_TEST(one_kernel_wider_and_wider) {
 }
 END_TEST
 
+/*
+ * How long each takes is in its data, and one takes a hundred times as long as the others: the
+ * other device executes those in their order, those that were meant for the busy one, too.
+ */
+START_TEST(long_ones_in_their_turn) {
+    enum { TASKS = 9, ROUNDS = 200000, RUNS = 20 };
+    static const char source[] =
+        "kernel void work(global int *data) {"
+        "    uint noise = data[1];"
+        "    for (int i = 0; i < data[0]; i++) noise = noise * 1664525u + 1013904223u;"
+        "    data[1] = (int)noise;"
+        "}";
+    cl_int rounds[2] = {ROUNDS, 1}, many[2] = {100 * ROUNDS, 1};
+    cl_ulong start[TASKS];
+    cl_mem buffers[TASKS];
+    cl_event events[TASKS];
+    cl_event gate = ck_made(clCreateUserEvent(context, &error));
+    cl_command_queue timed = make_queue(CL_QUEUE_PROFILING_ENABLE);
+    cl_program program = make_program(source);
+    cl_kernel work = make_kernel(program, "work");
+    size_t items = 1;
+
+    for (int i = 0; i < TASKS; i++)
+        buffers[i] = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(rounds), rounds);
+    for (int i = 0; i < RUNS; i++) {
+        ck_ok(clSetKernelArg(work, 0, sizeof(cl_mem), &buffers[i % TASKS]));
+        launch(work, items);
+        ck_ok(clFinish(queue));
+    }
+    ck_ok(clEnqueueWriteBuffer(queue, buffers[0], CL_TRUE, 0, sizeof(many), many, 0, NULL, NULL));
+    for (int i = 0; i < TASKS; i++) {
+        ck_ok(clSetKernelArg(work, 0, sizeof(cl_mem), &buffers[i]));
+        ck_ok(clEnqueueNDRangeKernel(timed, work, 1, NULL, &items, NULL, 1, &gate, &events[i]));
+    }
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    ck_ok(clFinish(timed));
+    for (int i = 0; i < TASKS; i++) {
+        start[i] =
+            get_info(cl_ulong, clGetEventProfilingInfo, events[i], CL_PROFILING_COMMAND_START);
+        /* Two devices that are free at the same time may begin as they like. */
+        if (i >= 2 && all_are_pocl() && equal_devices())
+            ck_assert_msg(start[i] >= start[i - 2], "kernel %d began before kernel %d", i, i - 2);
+        ck_ok(clReleaseEvent(events[i]));
+        ck_ok(clReleaseMemObject(buffers[i]));
+    }
+    ck_ok(clReleaseEvent(gate));
+    ck_ok(clReleaseKernel(work));
+    ck_ok(clReleaseProgram(program));
+    ck_ok(clReleaseCommandQueue(timed));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         the_extension_function,           both_devices_work,          data_follow_the_commands,
         readers_of_one_buffer_everywhere, one_kernel_wider_and_wider, one_copy_in_home_memory,
+        long_ones_in_their_turn,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -92,6 +92,7 @@ static void leave(const struct tutti_batch *batch) {
     if (batch->lone) {
         atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
         atomic_fetch_sub(&lone_batches, 1);
+        tutti_policy_look_again(batch->device);
     }
     atomic_fetch_sub(&commands[batch->device->index], batch->length);
 }

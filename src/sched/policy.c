@@ -28,6 +28,8 @@
 #define LOOK_AGAIN 200000u
 /* µs that the other device must be late by: to take a task over costs some. */
 #define WORTH_TAKING 20.0
+/* µs: longer tasks are begun in their order, by whichever device of a kind is free first. */
+#define IN_TURN 100.0
 
 static struct {
     atomic_bool active;
@@ -128,8 +130,9 @@ static void wake(const struct tutti_real_device *device) {
     tutti_idle_call(device);
 }
 
-/* More may execute what waits. */
-static void look_again(const struct tutti_real_device *device) {
+void tutti_policy_look_again(const struct tutti_real_device *device) {
+    if (atomic_load_explicit(&policy.tasks, memory_order_acquire) == 0)
+        return;
     atomic_fetch_add_explicit(&policy.changes, 1, memory_order_relaxed);
     wake(device);
 }
@@ -147,7 +150,7 @@ static void note_waiting(const struct tutti_batch *batch, const struct tutti_pla
     for (const struct tutti_device_task *part = batch->first; part && wait > 0; part = part->next)
         if (part->late.program &&
             tutti_late_build_note(part->late.program, wait < length ? wait : length))
-            tutti_late_build_start(part->late.program, look_again);
+            tutti_late_build_start(part->late.program, tutti_policy_look_again);
 }
 
 static int push(struct starpu_task *starpu_task) {
@@ -202,6 +205,44 @@ static struct tutti_line *latest(unsigned thief, double now) {
     return latest;
 }
 
+/* Moves a waiting task to the line of the plan. With the lock held. */
+static void move_over(struct tutti_line *from, struct starpu_task *task,
+                      const struct tutti_plan *plan, double now) {
+    tutti_line_leave(from, task);
+    atomic_fetch_sub_explicit(&policy.tasks, 1, memory_order_relaxed);
+    put(task, plan, now);
+}
+
+/*
+ * Devices of one kind that work in home memory take longer tasks in their order, whoever they were
+ * meant for: how long each takes is a guess, and one that was left for the end may be the longest.
+ * With the lock held.
+ */
+static void take_in_turn(const struct tutti_real_device *thief) {
+    const struct tutti_device_list *list = tutti_devices();
+    struct tutti_line *own = &policy.line[thief->index], *from = own;
+    for (unsigned d = 0; d < list->count && thief->at_home; d++) {
+        struct tutti_line *line = &policy.line[d];
+        if (line == own || list->device[d]->identity != thief->identity ||
+            starpu_task_list_empty(&line->tasks))
+            continue;
+        struct starpu_task *first = starpu_task_list_front(&line->tasks);
+        struct tutti_batch *batch = batch_of(first);
+        bool older = starpu_task_list_empty(&from->tasks) ||
+                     batch->order < batch_of(starpu_task_list_front(&from->tasks))->order;
+        if (older && batch->at_home && first->predicted > IN_TURN &&
+            tutti_batch_devices(batch) & 1u << thief->index)
+            from = line;
+    }
+    if (from == own)
+        return;
+    struct starpu_task *task = starpu_task_list_front(&from->tasks);
+    double now = now_in_us(), start = now + tutti_line_busy(own, now);
+    struct tutti_plan plan = {
+        .device = thief->index, .start = start, .end = start + task->predicted};
+    move_over(from, task, &plan, now);
+}
+
 /* Takes a task for a device that has none to its line. With the lock held. */
 static void take_from_others(unsigned thief) {
     double now = now_in_us();
@@ -227,13 +268,11 @@ static void take_from_others(unsigned thief) {
         struct tutti_plan plan = tutti_policy_choose(policy.device, list->count, &task, now);
         if (plan.device != thief)
             continue;
-        tutti_line_leave(line, last);
-        atomic_fetch_sub_explicit(&policy.tasks, 1, memory_order_relaxed);
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, list->device[owner], false);
         tutti_policy_book(policy.device, list->count, &task, &plan, now);
         batch->unbrought = plan.moves;
-        put(last, &plan, now);
+        move_over(line, last, &plan, now);
         return;
     }
 }
@@ -260,10 +299,14 @@ static struct starpu_task *pop(unsigned context) {
     if (!device)
         return NULL;
     struct tutti_line *line = &policy.line[device->index];
+    /* A task that was taken would wait behind that; while it waits here, others may take it. */
+    if (device->place.synchronous && tutti_direct_busy(device) > 0)
+        return NULL;
     bool empty = atomic_load_explicit(&line->count, memory_order_acquire) == 0;
     if (empty ? !worth_looking(device->index) : tutti_line_keeps(line, now_in_us()))
         return NULL;
     pthread_mutex_lock(&policy.lock);
+    take_in_turn(device);
     if (starpu_task_list_empty(&line->tasks))
         take_from_others(device->index);
     struct starpu_task *task = tutti_line_take(line);

@@ -20,6 +20,9 @@ void tutti_policy_select(struct starpu_conf *conf);
 /* Does it decide, and not another policy? */
 bool tutti_policy_is_active(void);
 
+/* Has the device's worker look for a task, if there is any: more of them are for it than before. */
+void tutti_policy_look_again(const struct tutti_real_device *device);
+
 /*
  * The device on which the host best puts new content of `bytes` bytes, among those of `able` (bits,
  * not 0); `before` (may be NULL) had the earlier content. NULL with another policy, which would not
