@@ -5,6 +5,8 @@
  */
 #include "native.h"
 
+#include <stdatomic.h>
+
 enum { N = 256, BYTES = N * sizeof(cl_int), BUFFERS = 6 };
 
 static cl_program program;
@@ -360,16 +362,15 @@ START_TEST(parts_of_a_buffer) {
 }
 END_TEST
 
-struct order {
-    int next;
-    bool broken;
-};
-
-static struct order order;
+static struct {
+    atomic_int next;
+    atomic_bool broken;
+} order;
 
 static void CL_CALLBACK note(cl_event event, cl_int status, void *data) {
     (void)event;
-    order.broken = order.broken || status != CL_COMPLETE || (int)(intptr_t)data != order.next;
+    if (status != CL_COMPLETE || (int)(intptr_t)data != order.next)
+        order.broken = true;
     order.next++;
 }
 
@@ -378,7 +379,8 @@ static void run_with_events(void) {
     cl_event events[EVENTS];
     cl_ulong ended = 0;
 
-    order = (struct order){0, false};
+    order.next = 0;
+    order.broken = false;
     do_work(0);
     for (int i = 0; i < EVENTS; i++) {
         do_scale(queue, 0, 3, &events[i]);
@@ -397,7 +399,7 @@ static void run_with_events(void) {
         ended = times[3];
         ck_ok(clReleaseEvent(events[i]));
     }
-    for (int i = 0; i < 2000 && *(volatile int *)&order.next < EVENTS; i++)
+    for (int i = 0; i < 2000 && order.next < EVENTS; i++)
         usleep(1000);
     ck_assert(order.next == EVENTS && !order.broken);
 }
