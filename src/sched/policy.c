@@ -26,6 +26,7 @@
  */
 #define LOOK_SOON 20000u
 #define LOOK_AGAIN 200000u
+#define LONGEST_DIRECT 5000000u /* ns for which a device takes no task while others may */
 /* µs that the other device must be late by: to take a task over costs some. */
 #define WORTH_TAKING 20.0
 /* µs: longer tasks are begun in their order, by whichever device of a kind is free first. */
@@ -38,6 +39,7 @@ static struct {
     struct {
         unsigned changes;
         cl_ulong time;
+        cl_ulong direct_since; /* so long it has waited for kernels past StarPU; 0: it does not */
     } look[TUTTI_MAX_DEVICES]; /* the last one at other lines, for the device's worker alone */
     struct tutti_plan_device device[TUTTI_MAX_DEVICES];
     unsigned generation; /* of the models that `waiting` was computed from */
@@ -290,6 +292,23 @@ static bool worth_looking(unsigned device) {
     return true;
 }
 
+/*
+ * Is the device at a kernel past StarPU? A task that its worker took would wait behind that, where
+ * no other device may take it. But not for long, as more of them may follow.
+ */
+static bool waits_for_direct(const struct tutti_real_device *device) {
+    cl_ulong *since = &policy.look[device->index].direct_since;
+    if (!device->place.synchronous || tutti_devices()->count == 1 ||
+        tutti_direct_busy(device) == 0) {
+        *since = 0;
+        return false;
+    }
+    cl_ulong now = tutti_runtime_now();
+    if (*since == 0)
+        *since = now;
+    return now - *since < LONGEST_DIRECT;
+}
+
 /* In a worker's thread. Without a lock while there is no task: it is asked all the time. */
 static struct starpu_task *pop(unsigned context) {
     (void)context;
@@ -299,8 +318,7 @@ static struct starpu_task *pop(unsigned context) {
     if (!device)
         return NULL;
     struct tutti_line *line = &policy.line[device->index];
-    /* A task that was taken would wait behind that; while it waits here, others may take it. */
-    if (device->place.synchronous && tutti_direct_busy(device) > 0)
+    if (waits_for_direct(device))
         return NULL;
     bool empty = atomic_load_explicit(&line->count, memory_order_acquire) == 0;
     if (empty ? !worth_looking(device->index) : tutti_line_keeps(line, now_in_us()))

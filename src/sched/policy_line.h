@@ -40,7 +40,7 @@ double tutti_line_ready(const struct tutti_line *line, unsigned long order, doub
 void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double start, double end);
 /* The worker takes the first task; NULL: there is none. */
 struct starpu_task *tutti_line_take(struct tutti_line *line);
-/* Takes away one of the last tasks, for another device. */
+/* Takes a waiting task away, for another device. */
 void tutti_line_leave(struct tutti_line *line, struct starpu_task *task);
 
 /* A task that was taken begins, maybe behind others; and the first of them has ended. */
