@@ -39,7 +39,18 @@ bool tutti_build_start_thread(void *(*function)(void *), void *argument, pthread
     return error == 0;
 }
 
+/*
+ * LLVM has handlers at exit that it registers as it goes, later than the runtime's: those of what
+ * the builds before this one made must not run while it does.
+ */
+static void stop_at_exit(void) {
+    if (!tutti_devices_forked())
+        tutti_build_stop();
+}
+
 bool tutti_build_start_background(void *(*function)(void *), void *argument) {
+    if (atexit(stop_at_exit) != 0)
+        return false;
     pthread_mutex_lock(&background.lock);
     bool stopped = background.stopped;
     background.running += !stopped;
