@@ -18,7 +18,9 @@ enum {
     LONG_CHAIN = 200,
     LONG = 4, /* times MANY kernels: longer than a build on one device */
     MOST_TIMES = 50,
-    THREADS = 4
+    THREADS = 4,
+    FEW = 5,
+    ENDS = 12
 };
 
 /* ADD is how much each work-item adds, after a while. */
@@ -281,21 +283,44 @@ START_TEST(several_threads) {
 }
 END_TEST
 
-/* The same where a policy of StarPU's chooses among all devices, in a process of its own. */
-START_TEST(several_threads_at_once) {
+/* In a process of its own, which must succeed. */
+static void run_apart(const char *setting, const char *tests) {
     char command[128], said[4096];
     skip_if(!can_be_late(), "no two like devices of PoCL");
-    snprintf(command, sizeof(command), "TUTTI_SCHED=eager /proc/%ld/exe --threads 2>&1",
-             (long)getpid());
+    snprintf(command, sizeof(command), "%s /proc/%ld/exe %s 2>&1", setting, (long)getpid(), tests);
     FILE *child = popen(command, "r");
     ck_assert_ptr_nonnull(child);
     said[fread(said, 1, sizeof(said) - 1, child)] = 0;
     ck_assert_msg(pclose(child) == 0, "it said %.500s", said);
 }
+
+/* The same where a policy of StarPU's chooses among all devices. */
+START_TEST(several_threads_at_once) { run_apart("TUTTI_SCHED=eager", "--threads"); }
+END_TEST
+
+/* Nobody knows how long these take, so that the program is built for both; the process ends. */
+START_TEST(the_end) {
+    build("", 11);
+    cl_kernel kernel = make_kernel(program, "add");
+    for (int i = 0; i < FEW; i++) {
+        cl_mem buffer = make_zeros();
+        run(kernel, buffer, little);
+        ck_ok(clReleaseMemObject(buffer));
+    }
+    ck_ok(clFinish(queue));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+START_TEST(ends_while_it_builds) {
+    for (int i = 0; i < ENDS; i++)
+        run_apart("", "--end");
+}
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const threads[] = {several_threads};
+    const TTest *const threads[] = {several_threads}, *const end[] = {the_end};
     const TTest *const tests[] = {
         a_little_work_does_not_pay,
         a_chain_needs_one_device,
@@ -307,10 +332,13 @@ int main(int argc, char **argv) {
         another_build_of_the_program,
         several_threads,
         several_threads_at_once,
+        ends_while_it_builds,
     };
     setenv("TUTTI_BUILDS", "auto", 1);
     setenv("TUTTI_MODELS", "none", 1);
     if (argc == 2 && strcmp(argv[1], "--threads") == 0)
         return test_main_logged(1, argv, threads, COUNT(threads));
+    if (argc == 2 && strcmp(argv[1], "--end") == 0)
+        return test_main_logged(1, argv, end, COUNT(end));
     return test_main_logged(argc, argv, tests, COUNT(tests));
 }
