@@ -63,8 +63,8 @@ struct tutti_batch {
 void tutti_batch_add(struct tutti_device_task *task);
 
 /*
- * Would it go with others, or straight to a device? Or had the host to wait for devices anyway, at
- * home, so that one of them does it best? By the dispatching thread.
+ * Would it go with others, or straight to a device? Or had the host to wait for short kernels
+ * anyway, at home, so that a device does it best? By the dispatching thread.
  */
 bool tutti_batch_would_take(struct tutti_device_task *task);
 
