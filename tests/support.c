@@ -174,6 +174,11 @@ bool test_platform_is(const char *part) {
     return !getenv("TUTTI_TEST_ASK_ALL") && strstr(platform_name, part) != NULL;
 }
 
+bool no_device_memory(void) {
+    return get_info(cl_bool, clGetDeviceInfo, device, CL_DEVICE_HOST_UNIFIED_MEMORY) &&
+           !getenv("TUTTI_TRANSFER") && !getenv("TUTTI_DEVICE_MEMORY");
+}
+
 void test_skip(const char *reason) { snprintf(notes->skip, sizeof(notes->skip), "%s", reason); }
 
 bool excused(const char *part, const char *reason) {

@@ -118,6 +118,8 @@ const char *cl_error_name(cl_int code);
 bool excused(const char *part, const char *reason);
 
 bool test_platform_is(const char *part);
+/* Has no real device memory of its own, and need none seem to? */
+bool no_device_memory(void);
 void test_skip(const char *reason);
 
 /* The environment's number, or the value given. */

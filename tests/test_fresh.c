@@ -24,10 +24,6 @@ static void begin(void) {
 
 static void end(void) { ck_ok(clReleaseProgram(program)); }
 
-static bool all_at_home(void) {
-    return get_info(cl_bool, clGetDeviceInfo, device, CL_DEVICE_HOST_UNIFIED_MEMORY);
-}
-
 /* By its own thread's error code: some tests have several. */
 static cl_mem make(cl_mem_flags flags, void *host) {
     cl_int failed;
@@ -98,7 +94,7 @@ START_TEST(one_after_the_other) {
     test_went_directly();
     for (int round = 0; round < ROUNDS; round++)
         live(queue, kernel, round);
-    if (all_at_home())
+    if (no_device_memory())
         ck_assert_int_gt(test_went_directly(), ROUNDS / 2);
     ck_ok(clReleaseKernel(kernel));
     end();
@@ -165,7 +161,7 @@ START_TEST(moved_at_once) {
     static cl_int values[N], seen[N];
     cl_int *mapped, pattern = 5;
     cl_event event;
-    skip_if(!all_at_home(), "a device has memory of its own");
+    skip_if(!no_device_memory(), "a device has memory of its own");
     begin();
     fill(values, 3);
     cl_mem a = make(0, NULL), b = make(0, NULL);

@@ -78,14 +78,9 @@ static void ck_holds(cl_mem buffer, cl_int expected) {
         ck_assert_int_eq(values[i], expected);
 }
 
-static bool all_at_home(void) {
-    return get_info(cl_bool, clGetDeviceInfo, device, CL_DEVICE_HOST_UNIFIED_MEMORY) &&
-           !getenv("TUTTI_TRANSFER") && !getenv("TUTTI_DEVICE_MEMORY");
-}
-
 START_TEST(waited_for) {
     double length = begin();
-    bool may = all_at_home() && length > 100 && length < 1000;
+    bool may = no_device_memory() && length > 100 && length < 1000;
     int runs = 0, directly = 0;
     /* A run that others kept from its core makes the kernel look longer, for some runs more. */
     while (runs < ROUNDS || (may && !directly && runs < 50 * ROUNDS)) {
@@ -139,7 +134,7 @@ START_TEST(maps_behind_them) {
     cl_mem buffer[ROUNDS];
     void *mapped[ROUNDS];
     double length = begin();
-    bool may = all_at_home() && length > 100 && !getenv("TUTTI_BATCH");
+    bool may = no_device_memory() && length > 100 && !getenv("TUTTI_BATCH");
     for (int i = 0; i < ROUNDS; i++)
         buffer[i] = make_zeros();
     short_tasks();

@@ -222,6 +222,30 @@ START_TEST(device_memory_is_given_back) {
 }
 END_TEST
 
+/* Nobody reads what the next one overwrites: storage for each of them is memory for nothing. */
+START_TEST(writes_behind_writes) {
+    enum { SIZE = 32 << 20, MANY = 6 };
+    cl_mem made = make_buffer(0, SIZE, NULL);
+    char *data = malloc(SIZE), *back = calloc(1, SIZE);
+    size_t start;
+
+    skip_if(!no_device_memory(), "a device has memory of its own");
+    memset(data, 1, SIZE);
+    ck_ok(clEnqueueWriteBuffer(queue, made, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
+    start = resident();
+    for (int i = 0; i < MANY; i++)
+        ck_ok(clEnqueueWriteBuffer(queue, made, CL_FALSE, 0, SIZE, data, 0, NULL, NULL));
+    ck_ok(clFinish(queue));
+    if (MEMORY_IS_MEASURED)
+        ck_assert_msg(resident() < start + SIZE, "%zu MiB more", (resident() - start) >> 20);
+    ck_ok(clEnqueueReadBuffer(queue, made, CL_TRUE, 0, SIZE, back, 0, NULL, NULL));
+    ck_assert(!memcmp(data, back, SIZE));
+    ck_ok(clReleaseMemObject(made));
+    free(data);
+    free(back);
+}
+END_TEST
+
 static void one_context(void) {
     for (int i = 0; i < 20; i++) {
         cl_context made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
@@ -365,6 +389,7 @@ int main(int argc, char **argv) {
         held_commands_and_versions,
         buffers_come_and_go,
         device_memory_is_given_back,
+        writes_behind_writes,
         contexts_come_and_go,
         events_kept,
         an_idle_process_uses_no_processor,

@@ -65,6 +65,7 @@ struct tutti_view {
 
     /* For the dispatching thread. */
     bool defined; /* something was written: before that, any content is right */
+    bool unread;  /* the last command that took it overwrites it, from the program's memory */
     struct tutti_stale *stale;
     struct tutti_last_user *last_user; /* sched/batch.h: a reference, and if that one writes */
     bool last_writes;
