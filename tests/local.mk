@@ -18,6 +18,7 @@ SPECIFICATION_TESTS = \
 	tests/test_kernel \
 	tests/test_ndrange \
 	tests/test_event \
+	tests/test_exit \
 	tests/test_wait_list \
 	tests/test_barrier \
 	tests/test_order \
@@ -230,6 +231,9 @@ tests_test_late_build_SOURCES = tests/test_late_build.c tests/task_counts.h
 tests_test_late_build_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_late_build_LDADD = $(TEST_LIBS)
 
+tests_test_exit_SOURCES = tests/test_exit.c
+tests_test_exit_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_exit_LDADD = $(TEST_LIBS)
 tests_test_fresh_SOURCES = tests/test_fresh.c
 tests_test_fresh_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_fresh_LDADD = $(TEST_LIBS)

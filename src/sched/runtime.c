@@ -160,20 +160,57 @@ static void *keeper(void *unused) {
 }
 
 /*
- * Runs before the vendors' exit handlers, since it is registered after them: lets what is in
- * flight end, within bounds (a command behind a user event never would), and keeps the workers
- * from touching drivers that are about to be torn down.
+ * Lets what is in flight end, within bounds: a command behind a user event never would, and is
+ * waited for once. With the lock held.
+ */
+static void drain(void) {
+    static bool in_vain;
+    struct timespec deadline = tutti_clock_deadline(5000ul * MILLISECOND);
+    atomic_fetch_add(&pause_state.watchers, 1);
+    while (atomic_load(&pause_state.busy) > 0 && !in_vain)
+        in_vain =
+            pthread_cond_timedwait(&pause_state.drained, &pause_state.lock, &deadline) == ETIMEDOUT;
+    atomic_fetch_sub(&pause_state.watchers, 1);
+}
+
+/*
+ * The main thread ends, which mostly is the process's end: nothing may be compiled, nor executed,
+ * when the first handler at exit runs. LLVM, in PoCL, registers handlers when it first does this or
+ * that, later than ours, and they take away what a worker is compiling a kernel with. Nothing is
+ * closed yet: the program's own handlers, and destructors, may still use OpenCL.
+ */
+static void main_ends(void *unused) {
+    (void)unused;
+    if (tutti_devices_forked())
+        return;
+    tutti_build_stop();
+    pthread_mutex_lock(&pause_state.lock);
+    drain();
+    pthread_mutex_unlock(&pause_state.lock);
+}
+
+/* glibc's: the function runs when the thread ends, or calls exit(), before all handlers at exit. */
+extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *library)
+    __attribute__((weak));
+extern void *__dso_handle __attribute__((visibility("hidden")));
+
+static void watch_main(void) {
+    static atomic_flag watched = ATOMIC_FLAG_INIT;
+    if (gettid() == getpid() && __cxa_thread_atexit_impl && !atomic_flag_test_and_set(&watched))
+        __cxa_thread_atexit_impl(main_ends, NULL, &__dso_handle);
+}
+
+/*
+ * Runs before the vendors' exit handlers that were there at the start, since it is registered after
+ * them: lets what is in flight end, and keeps the workers from touching drivers that are about to
+ * be torn down.
  */
 static void at_exit(void) {
     if (tutti_devices_forked())
         return;
     tutti_build_stop();
-    struct timespec deadline = tutti_clock_deadline(5000ul * MILLISECOND);
     pthread_mutex_lock(&pause_state.lock);
-    atomic_fetch_add(&pause_state.watchers, 1);
-    while (atomic_load(&pause_state.busy) > 0 &&
-           pthread_cond_timedwait(&pause_state.drained, &pause_state.lock, &deadline) != ETIMEDOUT)
-        ;
+    drain();
     atomic_store(&runtime.exiting, true);
     tutti_direct_stop();
     while (pause_state.trimming)
@@ -377,6 +414,7 @@ static cl_int start(void) {
 }
 
 cl_int tutti_runtime_start(void) {
+    watch_main();
     if (tutti_runtime_usable())
         return CL_SUCCESS;
     if (tutti_devices_forked() || atomic_load(&runtime.exiting))
