@@ -197,6 +197,31 @@ size_t test_size(const char *variable, size_t otherwise) {
     return text && *text ? strtoull(text, NULL, 0) : otherwise;
 }
 
+FILE *test_start_again(const char *settings, const char *arguments) {
+    char command[512];
+
+    ck_assert_int_lt(snprintf(command, sizeof(command), "%s /proc/%ld/exe %s 2>&1", settings,
+                              (long)getpid(), arguments),
+                     sizeof(command));
+    FILE *child = popen(command, "r");
+    ck_assert_ptr_nonnull(child);
+    return child;
+}
+
+const char *test_finish_again(FILE *child) {
+    static char said[1 << 20];
+
+    said[fread(said, 1, sizeof(said) - 1, child)] = 0;
+    int status = pclose(child);
+    ck_assert_msg(status == 0 && !strstr(said, "not ok"), "it ended with %#x, and said %.2000s",
+                  status, said);
+    return said;
+}
+
+const char *test_run_again(const char *settings, const char *arguments) {
+    return test_finish_again(test_start_again(settings, arguments));
+}
+
 cl_context other_context(void) {
     if (!second_context)
         second_context = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));

@@ -135,6 +135,16 @@ int test_main_bare(int argc, char **argv, const TTest *const *tests, size_t coun
 /* Sets `platform` and `device`, for processes that a bare program makes; or ends the process. */
 void test_choose_device(void);
 
+/*
+ * This program once more, in a process of its own with these settings ("NAME=value ...", or "") and
+ * arguments. What it prints, on standard error too, is read from what the first returns; the second
+ * reads the rest and waits: it must end well, and no test of it fail. The third does both. What it
+ * said stays until the next such call.
+ */
+FILE *test_start_again(const char *settings, const char *arguments);
+const char *test_finish_again(FILE *child);
+const char *test_run_again(const char *settings, const char *arguments);
+
 /* Second context on the same device, released after the test. */
 cl_context other_context(void);
 cl_command_queue other_queue(void);

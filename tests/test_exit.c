@@ -80,28 +80,20 @@ START_TEST(handler) {
 }
 END_TEST
 
-static void run_end(const char *name, int wait) {
-    char command[128], said[4096];
-
-    snprintf(command, sizeof(command), "TUTTI_TEST_END=%d /proc/%ld/exe --end %s 2>&1", wait,
-             (long)getpid(), name);
-    FILE *child = popen(command, "r");
-    ck_assert_ptr_nonnull(child);
-    said[fread(said, 1, sizeof(said) - 1, child)] = 0;
-    int status = pclose(child);
-    ck_assert_msg(status == 0, "after %d us, status %#x: %.2000s", wait, status, said);
-}
-
 START_TEST(while_kernels_are_compiled) {
-    for (int i = 0; i < ENDS; i++)
-        run_end("unknown_kernels", i * 20000);
+    for (int i = 0; i < ENDS; i++) {
+        char wait[32];
+
+        snprintf(wait, sizeof(wait), "TUTTI_TEST_END=%d", i * 20000);
+        test_run_again(wait, "--end unknown_kernels");
+    }
 }
 END_TEST
 
-START_TEST(behind_a_gate) { run_end("gated_kernel", 0); }
+START_TEST(behind_a_gate) { test_run_again("", "--end gated_kernel"); }
 END_TEST
 
-START_TEST(in_handlers) { run_end("handler", 0); }
+START_TEST(in_handlers) { test_run_again("", "--end handler"); }
 END_TEST
 
 int main(int argc, char **argv) {

@@ -285,13 +285,8 @@ END_TEST
 
 /* In a process of its own, which must succeed. */
 static void run_apart(const char *setting, const char *tests) {
-    char command[128], said[4096];
     skip_if(!can_be_late(), "no two like devices of PoCL");
-    snprintf(command, sizeof(command), "%s /proc/%ld/exe %s 2>&1", setting, (long)getpid(), tests);
-    FILE *child = popen(command, "r");
-    ck_assert_ptr_nonnull(child);
-    said[fread(said, 1, sizeof(said) - 1, child)] = 0;
-    ck_assert_msg(pclose(child) == 0, "it said %.500s", said);
+    test_run_again(setting, tests);
 }
 
 /* The same where a policy of StarPU's chooses among all devices. */

@@ -225,11 +225,12 @@ END_TEST
 /* Nobody reads what the next one overwrites: storage for each of them is memory for nothing. */
 START_TEST(writes_behind_writes) {
     enum { SIZE = 32 << 20, MANY = 6 };
+    skip_if(!no_device_memory(), "a device has memory of its own");
+
     cl_mem made = make_buffer(0, SIZE, NULL);
     char *data = malloc(SIZE), *back = calloc(1, SIZE);
     size_t start;
 
-    skip_if(!no_device_memory(), "a device has memory of its own");
     memset(data, 1, SIZE);
     ck_ok(clEnqueueWriteBuffer(queue, made, CL_TRUE, 0, SIZE, data, 0, NULL, NULL));
     start = resident();

@@ -5,9 +5,8 @@
  */
 #include "support.h"
 
-#include <unistd.h>
 
-enum { N = 1000, CHAINS = 8, STEPS = 10, MOST_SAID = 1 << 18 };
+enum { N = 1000, CHAINS = 8, STEPS = 10 };
 
 /* The child: some chains of kernels. */
 START_TEST(probe) {
@@ -38,19 +37,7 @@ START_TEST(probe) {
 }
 END_TEST
 
-/* What the child says with these settings, its standard error included. It must say it all. */
-static const char *run(const char *settings) {
-    static char said[MOST_SAID];
-    char command[512];
-
-    snprintf(command, sizeof(command), "%s /proc/%ld/exe --probe 2>&1", settings, (long)getpid());
-    FILE *child = popen(command, "r");
-    ck_assert_ptr_nonnull(child);
-    said[fread(said, 1, MOST_SAID - 1, child)] = 0;
-    int status = pclose(child);
-    ck_assert_msg(status == 0, "%s: the child ended with %d: %.500s", settings, status, said);
-    return said;
-}
+static const char *run(const char *settings) { return test_run_again(settings, "--probe"); }
 
 static void ck_only_result(const char *settings) {
     const char *said = run(settings);

@@ -56,13 +56,10 @@ static void read_report(FILE *file, struct report *report) {
 }
 
 static void run(const char *settings, struct report *report) {
-    char command[512];
+    FILE *child = test_start_again(settings, "--probe");
 
-    snprintf(command, sizeof(command), "%s /proc/%ld/exe --probe 2>&1", settings, (long)getpid());
-    FILE *child = popen(command, "r");
-    ck_assert_ptr_nonnull(child);
     read_report(child, report);
-    ck_assert_int_eq(pclose(child), 0);
+    test_finish_again(child);
 }
 
 START_TEST(silent_unless_asked) {
