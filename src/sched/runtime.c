@@ -160,18 +160,24 @@ static void *keeper(void *unused) {
 }
 
 /*
- * Lets what is in flight end, within bounds: a command behind a user event never would, and is
- * waited for once. With the lock held.
+ * Lets what is in flight end, within bounds: a command behind a user event never would. True if it
+ * all ended. With the lock held.
  */
-static void drain(void) {
-    static bool in_vain;
+static bool drain(void) {
     struct timespec deadline = tutti_clock_deadline(5000ul * MILLISECOND);
+    bool late = false;
     atomic_fetch_add(&pause_state.watchers, 1);
-    while (atomic_load(&pause_state.busy) > 0 && !in_vain)
-        in_vain =
+    while (atomic_load(&pause_state.busy) > 0 && !late)
+        late =
             pthread_cond_timedwait(&pause_state.drained, &pause_state.lock, &deadline) == ETIMEDOUT;
     atomic_fetch_sub(&pause_state.watchers, 1);
+    return !late;
 }
+
+static bool is_main(void) { return gettid() == getpid(); }
+
+/* The main thread ended with work under way. */
+static bool waited_in_vain;
 
 /*
  * The main thread ends, which mostly is the process's end: nothing may be compiled, nor executed,
@@ -185,18 +191,18 @@ static void main_ends(void *unused) {
         return;
     tutti_build_stop();
     pthread_mutex_lock(&pause_state.lock);
-    drain();
+    waited_in_vain = !drain();
     pthread_mutex_unlock(&pause_state.lock);
 }
 
-/* glibc's: the function runs when the thread ends, or calls exit(), before all handlers at exit. */
+/* glibc's: the function runs when the thread ends, or the process by it, before all handlers. */
 extern int __cxa_thread_atexit_impl(void (*function)(void *), void *object, void *library)
     __attribute__((weak));
 extern void *__dso_handle __attribute__((visibility("hidden")));
 
 static void watch_main(void) {
     static atomic_flag watched = ATOMIC_FLAG_INIT;
-    if (gettid() == getpid() && __cxa_thread_atexit_impl && !atomic_flag_test_and_set(&watched))
+    if (is_main() && __cxa_thread_atexit_impl && !atomic_flag_test_and_set(&watched))
         __cxa_thread_atexit_impl(main_ends, NULL, &__dso_handle);
 }
 
@@ -210,7 +216,9 @@ static void at_exit(void) {
         return;
     tutti_build_stop();
     pthread_mutex_lock(&pause_state.lock);
-    drain();
+    /* Not a second time for the same; what the main thread left to others gets its time. */
+    if (!waited_in_vain || !is_main())
+        drain();
     atomic_store(&runtime.exiting, true);
     tutti_direct_stop();
     while (pause_state.trimming)

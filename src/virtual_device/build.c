@@ -41,7 +41,9 @@ bool tutti_build_start_thread(void *(*function)(void *), void *argument, pthread
 
 /*
  * LLVM has handlers at exit that it registers as it goes, later than the runtime's: those of what
- * the builds before this one made must not run while it does.
+ * the builds before this one made must not run while it does. The runtime stops builds before all
+ * handlers as the main thread ends (main_ends); this is for where that does not run: another thread
+ * ends the process, or the main one made no context.
  */
 static void stop_at_exit(void) {
     if (!tutti_devices_forked())
