@@ -2,8 +2,8 @@
 #include "directory.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -24,3 +24,12 @@ bool tutti_directory_make_for(const char *file) {
 }
 
 bool tutti_directory_make(const char *path) { return tutti_directory_make_for(path) && make(path); }
+
+int tutti_directory_cached(char path[PATH_MAX], const char *name) {
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (cache && *cache)
+        return snprintf(path, PATH_MAX, "%s/tutti/%s", cache, name);
+    if (home && *home)
+        return snprintf(path, PATH_MAX, "%s/.cache/tutti/%s", home, name);
+    return -1;
+}

@@ -18,7 +18,6 @@ SPECIFICATION_TESTS = \
 	tests/test_kernel \
 	tests/test_ndrange \
 	tests/test_event \
-	tests/test_exit \
 	tests/test_wait_list \
 	tests/test_barrier \
 	tests/test_order \
@@ -39,6 +38,8 @@ TUTTI_TESTS = \
 	tests/test_fresh \
 	tests/test_lone \
 	tests/test_late_build \
+	tests/test_exit \
+	tests/test_shared_cache \
 	tests/test_dataflow \
 	tests/test_failures \
 	tests/test_models \
@@ -234,6 +235,7 @@ tests_test_late_build_LDADD = $(TEST_LIBS)
 tests_test_exit_SOURCES = tests/test_exit.c
 tests_test_exit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_exit_LDADD = $(TEST_LIBS)
+
 tests_test_fresh_SOURCES = tests/test_fresh.c
 tests_test_fresh_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_fresh_LDADD = $(TEST_LIBS)
@@ -292,6 +294,12 @@ tests_test_memory_LDADD = $(TEST_LIBS)
 tests_test_relay_SOURCES = tests/test_relay.c tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_relay_LDADD = $(TEST_LIBS)
+
+# Its own remove() is there for the drivers that it loads.
+tests_test_shared_cache_SOURCES = tests/test_shared_cache.c tests/task_counts.h
+tests_test_shared_cache_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_shared_cache_LDFLAGS = -export-dynamic
+tests_test_shared_cache_LDADD = $(TEST_LIBS)
 
 tests_test_door_SOURCES = tests/test_door.c
 tests_test_door_CPPFLAGS = $(TEST_CPPFLAGS)

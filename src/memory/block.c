@@ -53,7 +53,7 @@ static void *map(size_t size) {
                                           : MAP_FAILED;
     if (pages == MAP_FAILED)
         return NULL;
-    /* Linux gives them to nobody who does not ask: copies of 256 MiB are a tenth faster. */
+    /* Linux may give them only to who asks: copies of 256 MiB are a tenth faster. */
     if (size >= HUGE_FROM)
         madvise(pages, size + PAGE, MADV_HUGEPAGE);
     return pages + place;

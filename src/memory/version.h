@@ -20,7 +20,9 @@ enum tutti_user {
 
 /*
  * The storage of the object for a command that is being dispatched, which must give it back.
- * `overwrites`: the command writes every byte. By the dispatching thread.
+ * `overwrites`: the command writes every byte. By the dispatching thread. Fresh storage pays where
+ * something still reads what there is; not behind a write of the host's that nobody reads, where
+ * all devices work in home memory: that would only touch new memory.
  */
 struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_user user);
 /*

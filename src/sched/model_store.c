@@ -29,17 +29,11 @@ struct entries {
 
 /* False when nothing is to be kept, or there is no place for it. */
 static bool find_path(char path[PATH_MAX]) {
-    const char *given = tutti_env_string(TUTTI_MODELS), *cache = getenv("XDG_CACHE_HOME"),
-               *home = getenv("HOME");
-    int length = -1;
+    const char *given = tutti_env_string(TUTTI_MODELS);
     if (given && strcmp(given, "none") == 0)
         return false;
-    if (given && *given)
-        length = snprintf(path, PATH_MAX, "%s", given);
-    else if (cache && *cache)
-        length = snprintf(path, PATH_MAX, "%s/tutti/models", cache);
-    else if (home && *home)
-        length = snprintf(path, PATH_MAX, "%s/.cache/tutti/models", home);
+    int length = given && *given ? snprintf(path, PATH_MAX, "%s", given)
+                                 : tutti_directory_cached(path, "models");
     /* Other names are made from it. */
     return length > 0 && length < PATH_MAX - 32;
 }

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/merged.h"
+#include "virtual_device/pocl.h"
 #include "virtual_device/source.h"
 
 #include <stdio.h>
@@ -225,6 +226,7 @@ static char *read_log(cl_program real, const struct tutti_real_device *device) {
 void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device) {
     struct tutti_build_part *part = &job->part[device->index];
     part->wanted = true;
+    int lock = tutti_pocl_is(device) ? tutti_pocl_begin_build(job->identity) : -1;
     tutti_driver_lock(device);
     cl_int error =
         job->operation == TUTTI_LINK ? link_inputs(job, device, part) : compile(job, device, part);
@@ -236,6 +238,7 @@ void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_d
         part->real = NULL;
     }
     tutti_driver_unlock(device);
+    tutti_pocl_end_build(lock);
 }
 
 /* Does the log of device d say what no log before it does? */

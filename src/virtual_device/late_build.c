@@ -91,6 +91,7 @@ static unsigned build(cl_program program) {
     struct tutti_build_job job = {.operation = TUTTI_BUILD, .program = program};
     pthread_mutex_lock(&program->lock);
     unsigned late = tutti_late_build_devices(program), count = program->build, built = 0;
+    job.identity = program->identity;
     job.options = program->options ? strdup(program->options) : NULL;
     bool able = job.options || !program->options;
     pthread_mutex_unlock(&program->lock);

@@ -1,8 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/pocl.h"
 
+#include "clock.h"
+#include "directory.h"
+
+#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* ns: a process that was stopped while it built must not stop others for good. */
+#define LONGEST_BUILD 60000000000u
 
 static struct {
     pthread_mutex_t lock; /* guards all below */
@@ -67,4 +77,36 @@ void tutti_pocl_leave(const struct tutti_real_device *device) {
     running.on[device->index].kernel = NULL;
     pthread_cond_broadcast(&running.left);
     pthread_mutex_unlock(&running.lock);
+}
+
+/* For a byte of a file, or for all of it. Belongs to the open file: it excludes threads as well. */
+static bool set_lock(int file, short type, off_t start, off_t length) {
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+    return fcntl(file, F_OFD_SETLK, &lock) == 0;
+}
+
+int tutti_pocl_begin_build(uint64_t identity) {
+    char path[PATH_MAX];
+    int length = tutti_directory_cached(path, "builds.lock");
+    if (length < 0 || length >= PATH_MAX || !tutti_directory_make_for(path))
+        return -1;
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (file < 0)
+        return -1;
+    /* Each program has its byte. */
+    const off_t byte = (off_t)(identity >> 2);
+    const struct timespec pause = {.tv_nsec = 1000000};
+    cl_ulong begin = tutti_clock_now();
+    while (!set_lock(file, F_WRLCK, byte, 1) && (errno == EAGAIN || errno == EACCES) &&
+           tutti_clock_now() - begin < LONGEST_BUILD)
+        nanosleep(&pause, NULL);
+    return file;
+}
+
+void tutti_pocl_end_build(int lock) {
+    if (lock < 0)
+        return;
+    /* Closing is not enough: a process that was forked meanwhile has it open too. */
+    set_lock(lock, F_UNLCK, 0, 0);
+    close(lock);
 }

@@ -34,4 +34,14 @@ void tutti_pocl_enter(const struct tutti_real_device *device,
                       const struct tutti_pocl_launch *launch);
 void tutti_pocl_leave(const struct tutti_real_device *device);
 
+/*
+ * PoCL (3.1) keeps programs in a cache on disk that processes share. Who has compiled one that
+ * another put there meanwhile removes it before it writes it anew, and who found it there and
+ * can't read it then fails, or aborts the process. So: around a build of a program of this
+ * identity, for one of PoCL's devices at a time, among all of a user's processes with Tutti. Gives
+ * what the second call takes. Another process is waited for within bounds.
+ */
+int tutti_pocl_begin_build(uint64_t identity);
+void tutti_pocl_end_build(int lock);
+
 #endif
