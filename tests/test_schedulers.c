@@ -5,7 +5,6 @@
  */
 #include "support.h"
 
-
 enum { N = 1000, CHAINS = 8, STEPS = 10 };
 
 /* The child: some chains of kernels. */
