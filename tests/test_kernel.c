@@ -587,6 +587,36 @@ START_TEST(buffers_that_follow_one_another) {
 }
 END_TEST
 
+/* Storage is aligned for any type, wherever it is (5.2.1), and compilers count on that. */
+START_TEST(wide_vectors) {
+    static const char source[] =
+        "kernel void wide(global long16 *out, long n) { out[get_global_id(0)] = (long16)(n); }";
+    enum { BUFFERS = 6, VECTORS = 2048, WORDS = 16 * VECTORS };
+    static cl_long seen[WORDS];
+    cl_kernel wide;
+    cl_mem buffer[BUFFERS];
+
+    program = make_program(source);
+    wide = make_kernel(program, "wide");
+    for (int b = 0; b < BUFFERS; b++) {
+        cl_long value = b;
+
+        buffer[b] = make_buffer(0, sizeof(seen), NULL);
+        ck_ok(clSetKernelArg(wide, 0, sizeof(cl_mem), &buffer[b]));
+        ck_ok(clSetKernelArg(wide, 1, sizeof(value), &value));
+        launch(wide, VECTORS);
+    }
+    for (int b = 0; b < BUFFERS; b++) {
+        ck_ok(clEnqueueReadBuffer(queue, buffer[b], CL_TRUE, 0, sizeof(seen), seen, 0, NULL, NULL));
+        for (int i = 0; i < WORDS; i++)
+            ck_assert_int_eq(seen[i], b);
+        ck_ok(clReleaseMemObject(buffer[b]));
+    }
+    ck_ok(clReleaseKernel(wide));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         create_wrong,
@@ -608,6 +638,7 @@ int main(int argc, char **argv) {
         released_while_it_runs,
         a_buffer_argument_outlives_nothing,
         buffers_that_follow_one_another,
+        wide_vectors,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -82,7 +82,9 @@ bool tutti_transfer_path_pins(const struct tutti_real_device *device) {
     pthread_once(&once, read_environment);
     if (device->shares_host || wanted == DIRECT)
         return false;
-    return wanted == STAGED || device->type & CL_DEVICE_TYPE_GPU;
+    /* Oclgrind says that it is of every type, and runs on the CPU. */
+    const cl_device_type processor = CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CPU;
+    return wanted == STAGED || (device->type & processor) == CL_DEVICE_TYPE_GPU;
 }
 
 /* Bits of the devices that have memory of their own. */

@@ -132,10 +132,12 @@ cl_int tutti_view_create_storage(struct tutti_view *view, const struct tutti_rea
         *storage = *tutti_view_storage(view, device);
         return storage->at_home ? CL_SUCCESS : CL_MEM_OBJECT_ALLOCATION_FAILURE;
     }
-    const void *users = view->home_is_users ? view->home : NULL;
-    bool at_home =
-        view->svm || (device->at_home && is_packed(view) && tutti_storage_may_use(device, users));
-    return create_storage(view, device, at_home ? tutti_view_home(view) : NULL, storage);
+    bool at_home = view->svm || (device->at_home && is_packed(view));
+    void *home = at_home ? tutti_view_home(view) : NULL;
+    /* The program's memory, and what a driver locked, lie as they happen to. */
+    if ((view->home_is_users || view->pinned) && !view->svm && !tutti_storage_may_use(device, home))
+        home = NULL;
+    return create_storage(view, device, home, storage);
 }
 
 void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real_device *device,
