@@ -63,6 +63,8 @@ libtutti_la_SOURCES += \
 	src/sched/event.c src/sched/event.h \
 	src/sched/graph.c src/sched/graph.h \
 	src/sched/hold.c src/sched/hold.h \
+	src/sched/invocation.c src/sched/invocation.h \
+	src/sched/at_once.c src/sched/at_once.h \
 	src/sched/launch.c src/sched/launch.h \
 	src/sched/link.c src/sched/link.h \
 	src/sched/model.c src/sched/model.h \

@@ -35,6 +35,7 @@ TUTTI_TESTS = \
 	tests/test_strict \
 	tests/test_batch \
 	tests/test_direct \
+	tests/test_at_once \
 	tests/test_fresh \
 	tests/test_lone \
 	tests/test_late_build \
@@ -294,6 +295,10 @@ tests_test_memory_LDADD = $(TEST_LIBS)
 tests_test_relay_SOURCES = tests/test_relay.c tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_relay_LDADD = $(TEST_LIBS)
+
+tests_test_at_once_SOURCES = tests/test_at_once.c tests/task_counts.h
+tests_test_at_once_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_at_once_LDADD = $(TEST_LIBS)
 
 # Its own remove() is there for the drivers that it loads.
 tests_test_shared_cache_SOURCES = tests/test_shared_cache.c tests/task_counts.h

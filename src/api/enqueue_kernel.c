@@ -2,6 +2,7 @@
 /* Executing kernels: OpenCL 1.2, section 5.8. */
 #include "api/check.h"
 #include "entry_points.h"
+#include "sched/at_once.h"
 #include "sched/launch.h"
 #include "sched/transfer_command.h"
 #include "virtual_device/device_info.h"
@@ -86,17 +87,21 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
     const struct tutti_real_device *lead = tutti_devices()->device[0];
     if (!kernel->function->real[lead->index])
         return CL_INVALID_PROGRAM_EXECUTABLE;
-    struct tutti_arguments *arguments;
-    cl_int error = tutti_kernel_copy_arguments(kernel, &arguments);
-    if (error != CL_SUCCESS)
-        return error;
     struct tutti_range range = {.dimensions = work_dim};
-    error = work_dim < 1 || work_dim > 3 ? CL_INVALID_WORK_DIMENSION
-                                         : check_global(&range, offset, global);
+    cl_int error = work_dim < 1 || work_dim > 3 ? CL_INVALID_WORK_DIMENSION
+                                                : check_global(&range, offset, global);
     if (error == CL_SUCCESS)
         error = check_local(&range, lead, kernel, local);
     if (error == CL_SUCCESS)
         error = tutti_wait_list_check(queue->context, list);
+    if (error == CL_SUCCESS && !is_empty(work_dim, global) &&
+        tutti_launch_at_once(queue, kernel, &range, type, list, event))
+        return CL_SUCCESS;
+    struct tutti_arguments *arguments;
+    if (error == CL_SUCCESS)
+        error = tutti_kernel_copy_arguments(kernel, &arguments);
+    if (error != CL_SUCCESS)
+        return error;
     for (unsigned i = 0; error == CL_SUCCESS && i < arguments->count; i++)
         if (arguments->argument[i].mem && arguments->argument[i].mem->context != queue->context)
             error = CL_INVALID_CONTEXT;

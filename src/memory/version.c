@@ -108,6 +108,12 @@ struct tutti_version_users tutti_version_users(const struct tutti_view *view) {
     };
 }
 
+bool tutti_version_is_free(cl_mem mem) {
+    struct tutti_view *view = mem->view;
+    return view->at_home && view->root == view && !view->sibling && !view->svm &&
+           tutti_version_users(view).all == 0 && tutti_view_is_just_home(view);
+}
+
 void tutti_version_give_back(struct tutti_view *view, enum tutti_user user) {
     if (!view)
         return;

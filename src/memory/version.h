@@ -39,6 +39,13 @@ struct tutti_version_users {
 struct tutti_version_users tutti_version_users(const struct tutti_view *view);
 
 /*
+ * May the storage be used as it is, in home memory, without asking StarPU? No command uses it then,
+ * and nothing has to be brought up to date, as there may be where there are parts. By the
+ * dispatching thread.
+ */
+bool tutti_version_is_free(cl_mem mem);
+
+/*
  * While the program has, or is getting, a pointer into the storage, it is not replaced.
  * `overwrites`: the program will write every byte, and no command of the object is yet to be
  * dispatched: it gets other storage first if what there is is used. By the dispatching thread then.

@@ -146,11 +146,21 @@ void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real
         tutti_storage_release(device, &view->shape, view->size, storage);
 }
 
+/* With the view's lock held. */
+static void *make_home(struct tutti_view *view) {
+    if (!view->home && view->size >= LEAST_PINNED &&
+        (view->pinned = tutti_pinned_allocate(view->size)))
+        view->home = tutti_pinned_bytes(view->pinned);
+    if (!view->home)
+        view->home = tutti_block_allocate(view->size);
+    return view->home;
+}
+
 const struct tutti_storage *tutti_view_storage(struct tutti_view *view,
                                                const struct tutti_real_device *device) {
     static const struct tutti_storage none;
-    void *home = tutti_view_home(view);
     pthread_mutex_lock(&view->lock);
+    void *home = make_home(view);
     if (!view->real)
         view->real = calloc(tutti_devices()->count, sizeof(*view->real));
     struct tutti_storage *storage = view->real ? &view->real[device->index] : NULL;
@@ -205,12 +215,7 @@ void tutti_view_destroy(struct tutti_view *view) {
 
 void *tutti_view_home(struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
-    if (!view->home && view->size >= LEAST_PINNED &&
-        (view->pinned = tutti_pinned_allocate(view->size)))
-        view->home = tutti_pinned_bytes(view->pinned);
-    if (!view->home)
-        view->home = tutti_block_allocate(view->size);
-    void *home = view->home;
+    void *home = make_home(view);
     pthread_mutex_unlock(&view->lock);
     return home;
 }

@@ -85,10 +85,15 @@ static void read_policy(void) {
         tutti_log(WARNING, "TUTTI_BATCH is none of auto, never and always: %s", batch);
 }
 
-static bool is_brief(const struct tutti_device_task *task) {
+bool tutti_batch_goes_by_time(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, read_policy);
-    return policy == ALWAYS || (policy == AUTO && task->time > 0 && task->time <= BRIEF);
+    return policy == AUTO;
+}
+
+static bool is_brief(const struct tutti_device_task *task) {
+    bool by_time = tutti_batch_goes_by_time();
+    return policy == ALWAYS || (by_time && task->time > 0 && task->time <= BRIEF);
 }
 
 /* With any other policy than AUTO it is short, or is to go through StarPU. */

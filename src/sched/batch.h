@@ -59,6 +59,9 @@ struct tutti_batch {
     struct tutti_batch *next_direct;
 };
 
+/* May commands go together as their times say? Else TUTTI_BATCH says what does. */
+bool tutti_batch_goes_by_time(void);
+
 /* Gives the task to StarPU, now or with others. By the dispatching thread. */
 void tutti_batch_add(struct tutti_device_task *task);
 

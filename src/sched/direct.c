@@ -62,7 +62,7 @@ bool tutti_direct_serves_all(void) {
     return list->count == 1 && list->device[0]->at_home;
 }
 
-static bool is_wanted(void) {
+bool tutti_direct_is_wanted(void) {
     const char *wanted = tutti_env_string(TUTTI_DIRECT);
     return !wanted || strcmp(wanted, "never") != 0;
 }
@@ -439,7 +439,9 @@ static struct tutti_real_device *choose_for_lone(struct tutti_batch *batch) {
 }
 
 static struct tutti_real_device *choose(struct tutti_batch *batch) {
-    return !is_wanted() ? NULL : batch->brief ? seat_of(batch) : choose_for_lone(batch);
+    return !tutti_direct_is_wanted() ? NULL
+           : batch->brief            ? seat_of(batch)
+                                     : choose_for_lone(batch);
 }
 
 static bool submit(struct tutti_batch *batch) {
@@ -500,7 +502,7 @@ static bool has_one_time(const struct tutti_real_device *seat, unsigned able) {
 bool tutti_direct_would_take(const struct tutti_device_task *task) {
     const struct tutti_device_use *use = task->use;
     const struct tutti_real_device *seat = use->view->seat;
-    if (!is_wanted() || (!seat && !use->view->at_home) ||
+    if (!tutti_direct_is_wanted() || (!seat && !use->view->at_home) ||
         (seat && tutti_link_delays_events(seat)) || !has_one_time(seat, task->devices))
         return false;
     /* At home any device stands for all. */

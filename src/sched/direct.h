@@ -12,6 +12,9 @@
  * A thread that waits for one sees to its end itself; a host thread looks after the others.
  */
 
+/* Does TUTTI_DIRECT let commands go past StarPU at all? */
+bool tutti_direct_is_wanted(void);
+
 /*
  * Takes the batch, if it is of that kind, and sees to its end; else false. By the dispatching
  * thread.

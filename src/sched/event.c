@@ -73,6 +73,18 @@ cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool c
     return event;
 }
 
+cl_event tutti_event_create_over(cl_command_queue queue, cl_command_type type) {
+    cl_event event = tutti_event_create(queue, type, false, true);
+    if (!event)
+        return NULL;
+    atomic_init(&event->object.refs, 1);
+    atomic_init(&event->status, CL_COMPLETE);
+    event->reached = CL_COMPLETE;
+    event->dispatched = event->published = true;
+    event->submitted = event->queued;
+    return event;
+}
+
 static void run_callback(struct tutti_job *job) {
     struct tutti_event_callback *callback =
         (void *)((char *)job - offsetof(struct tutti_event_callback, job));

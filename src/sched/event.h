@@ -79,6 +79,9 @@ cl_event tutti_event_create_user(cl_context context);
 cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool caller_runs,
                             bool programs);
 
+/* For the program: the event of a command that is over already, in a queue that has no other. */
+cl_event tutti_event_create_over(cl_command_queue queue, cl_command_type type);
+
 /* Can the program see the event? If not, only its end matters. */
 static inline bool tutti_event_is_seen(const struct _cl_event *event) {
     return atomic_load_explicit(&event->object.user_refs, memory_order_acquire) > 0;

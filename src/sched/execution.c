@@ -223,8 +223,8 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
         if (task->result == CL_COMPLETE)
             tutti_model_learn(task->model, device, time);
     }
-    if (task->result == CL_COMPLETE)
-        tutti_statistics_count(task, device, time);
+    if (task->result == CL_COMPLETE && task->model)
+        tutti_statistics_count(task->model, task->devices, device, time);
 }
 
 /*

@@ -49,6 +49,18 @@ void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void 
  * does, and open the lock.
  */
 void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready);
+
+/*
+ * The caller becomes the dispatching thread, if nothing waits for being dispatched, nor collects
+ * (batch.h). It ends that by setting `dispatching` and calling the next one, with the lock held.
+ */
+static inline bool tutti_graph_begin(struct tutti_graph *graph) {
+    if (graph->dispatching || graph->first || graph->open)
+        return false;
+    graph->dispatching = true;
+    return true;
+}
+
 void tutti_graph_run_and_unlock(struct tutti_graph *graph);
 
 #endif

@@ -2,16 +2,12 @@
 #include "sched/launch.h"
 
 #include "memory/coherence.h"
-#include "memory/mem.h"
 #include "memory/version.h"
 #include "sched/batch.h"
-#include "sched/model.h"
 #include "sched/policy.h"
 #include "sched/runtime.h"
-#include "virtual_device/given.h"
 #include "virtual_device/late_build.h"
 #include "virtual_device/overwrite.h"
-#include "virtual_device/pocl.h"
 #include "virtual_device/program.h"
 #include "virtual_device/sampler.h"
 
@@ -19,11 +15,7 @@
 
 struct launch {
     struct tutti_device_task task;
-    cl_kernel kernel;
-    struct tutti_arguments *arguments;
-    struct tutti_range range;
-    unsigned *use_of; /* [arguments->count]: which use the memory argument is */
-    cl_mem *mem;      /* of each use; the arguments retain them */
+    struct tutti_invocation call; /* its memory objects, retained by the arguments, are the uses */
     enum starpu_data_access_mode *declared; /* of each use, as the dispatch finds it */
     bool ahead;                             /* counted in its memory objects as not dispatched */
 };
@@ -32,8 +24,8 @@ static void count_ahead(struct launch *launch, bool ahead) {
     if (launch->ahead == ahead)
         return;
     launch->ahead = ahead;
-    for (unsigned i = 0; i < launch->arguments->count; i++) {
-        cl_mem mem = launch->arguments->argument[i].mem;
+    for (unsigned i = 0; i < launch->call.arguments->count; i++) {
+        cl_mem mem = launch->call.arguments->argument[i].mem;
         if (mem)
             atomic_fetch_add(&mem->ahead, ahead ? 1u : -1u);
     }
@@ -44,8 +36,8 @@ static void destroy(struct tutti_command *command) {
     count_ahead(launch, false);
     for (unsigned i = 0; i < launch->task.count; i++)
         tutti_version_give_back(launch->task.use[i].view, TUTTI_USER_DEVICE);
-    tutti_arguments_free(launch->arguments);
-    tutti_object_release(launch->kernel);
+    tutti_arguments_free(launch->call.arguments);
+    tutti_object_release(launch->call.kernel);
     free(launch);
 }
 
@@ -55,8 +47,8 @@ static void destroy(struct tutti_command *command) {
  * agrees, or there is none.
  */
 static bool may_write(const struct launch *launch, unsigned index) {
-    cl_kernel kernel = launch->kernel;
-    cl_mem mem = launch->arguments->argument[index].mem;
+    cl_kernel kernel = launch->call.kernel;
+    cl_mem mem = launch->call.arguments->argument[index].mem;
     bool declared = index < kernel->argument_count;
     if (declared && kernel->info[index].reads_only)
         return false;
@@ -66,38 +58,23 @@ static bool may_write(const struct launch *launch, unsigned index) {
            !kernel->overwrites[index].only_read;
 }
 
-/*
- * A buffer over shared virtual memory is that memory for kernels, by its address: pointers into it
- * may lie in what they read.
- */
-static bool has_address(cl_mem mem) {
-    return !tutti_mem_is_image(mem) && tutti_mem_whole(mem)->is_svm;
-}
-
-static cl_mem storage_of(cl_mem mem) { return has_address(mem) ? tutti_mem_whole(mem) : mem; }
-
 /* Is the whole object written, and nothing of what is there read? A part's whole needs the rest. */
 static bool overwrites(const struct launch *launch, unsigned index) {
-    const struct tutti_range *range = &launch->range;
-    cl_mem mem = launch->arguments->argument[index].mem;
-    return index < launch->kernel->argument_count && mem->type == CL_MEM_OBJECT_BUFFER &&
-           !mem->parent && !has_address(mem) &&
-           tutti_overwrite_covers(&launch->kernel->overwrites[index], launch->arguments,
+    const struct tutti_range *range = &launch->call.range;
+    cl_mem mem = launch->call.arguments->argument[index].mem;
+    return index < launch->call.kernel->argument_count && mem->type == CL_MEM_OBJECT_BUFFER &&
+           !mem->parent && !tutti_invocation_has_address(mem) &&
+           tutti_overwrite_covers(&launch->call.kernel->overwrites[index], launch->call.arguments,
                                   range->dimensions, range->offset, range->global, mem->size);
 }
 
 static void add_use(struct launch *launch, unsigned index) {
     struct tutti_device_task *task = &launch->task;
-    cl_mem mem = storage_of(launch->arguments->argument[index].mem);
     enum starpu_data_access_mode mode = !may_write(launch, index)   ? STARPU_R
                                         : overwrites(launch, index) ? STARPU_W
                                                                     : STARPU_RW;
-    unsigned i = 0;
-    while (i < task->count && launch->mem[i] != mem)
-        i++;
-    launch->use_of[index] = i;
+    unsigned i = tutti_invocation_add(&launch->call, index);
     if (i == task->count) {
-        launch->mem[i] = mem;
         launch->declared[i] = mode;
         task->use[i] = (struct tutti_device_use){.mode = mode};
         task->count++;
@@ -110,9 +87,9 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
     const struct launch *launch = (const struct launch *)command;
     const struct tutti_device_task *task = &launch->task;
     if (i < task->count) {
-        use->resource = tutti_mem_resource(launch->mem[i]);
+        use->resource = tutti_mem_resource(launch->call.mem[i]);
         use->writes = launch->declared[i] != STARPU_R;
-        use->storage = launch->mem[i];
+        use->storage = launch->call.mem[i];
         use->replaces = launch->declared[i] == STARPU_W;
         return true;
     }
@@ -141,16 +118,16 @@ static void take_versions(struct launch *launch) {
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
         use->mode = launch->declared[i];
-        if (use->mode == STARPU_W && launch->mem[i]->view->sibling)
+        if (use->mode == STARPU_W && launch->call.mem[i]->view->sibling)
             use->mode = STARPU_RW; /* it has parts since the enqueue */
         if (use->mode != STARPU_W)
-            use->view = tutti_version_take_for_launch(launch->mem[i], false, false);
+            use->view = tutti_version_take_for_launch(launch->call.mem[i], false, false);
     }
     for (unsigned i = 0; i < task->count; i++)
         if (task->use[i].mode == STARPU_W)
-            task->use[i].view =
-                tutti_version_take_for_launch(launch->mem[i], !task->command.keeps_storage,
-                                              several && !waits_anyway(task, launch->mem[i]->view));
+            task->use[i].view = tutti_version_take_for_launch(
+                launch->call.mem[i], !task->command.keeps_storage,
+                several && !waits_anyway(task, launch->call.mem[i]->view));
 }
 
 static void start(struct tutti_command *command) {
@@ -182,130 +159,17 @@ static void start(struct tutti_command *command) {
     tutti_batch_add(task);
 }
 
-static cl_int set_argument(const struct launch *launch, const struct tutti_real_device *device,
-                           cl_kernel real, unsigned index,
-                           const struct tutti_storage *const *storage) {
-    const cl_icd_dispatch *driver = device->dispatch;
-    const struct tutti_argument *argument = &launch->arguments->argument[index];
-    enum tutti_argument_kind kind = launch->kernel->info[index].kind;
-    bool svm = argument->mem && kind == TUTTI_ARGUMENT_BUFFER && has_address(argument->mem);
-    if (svm || kind == TUTTI_ARGUMENT_LOCAL || kind == TUTTI_ARGUMENT_SAMPLER)
-        tutti_given_forget(launch->kernel, device, index);
-    switch (kind) {
-    case TUTTI_ARGUMENT_BUFFER:
-    case TUTTI_ARGUMENT_IMAGE: {
-        if (svm)
-            return driver->clSetKernelArgSVMPointer(
-                real, index, argument->pointer ? argument->pointer : argument->mem->host_ptr);
-        cl_mem value = argument->mem ? storage[launch->use_of[index]]->argument : NULL;
-        return tutti_given_set(launch->kernel, device, index, sizeof(value), &value, true);
-    }
-    case TUTTI_ARGUMENT_LOCAL:
-        return driver->clSetKernelArg(real, index, argument->size, NULL);
-    case TUTTI_ARGUMENT_SAMPLER: {
-        cl_sampler value = argument->sampler->real[device->index];
-        return driver->clSetKernelArg(real, index, sizeof(value), &value);
-    }
-    case TUTTI_ARGUMENT_VALUE:
-        break;
-    }
-    return tutti_given_set(launch->kernel, device, index, argument->size, argument->value, false);
-}
-
-static void enter_pocl(const struct launch *launch, const struct tutti_real_device *device) {
-    const struct tutti_range *range = &launch->range;
-    struct tutti_pocl_launch result = {.kernel = launch->kernel->name};
-    for (cl_uint d = 0; d < 3; d++) {
-        bool used = d < range->dimensions;
-        result.global[d] = used ? range->global[d] : 1;
-        result.local[d] = !range->local_given ? 0 : used ? range->local[d] : 1;
-        result.offset |= used && range->offset[d] != 0;
-    }
-    tutti_pocl_enter(device, &result);
-}
-
-/*
- * Tells the driver what the kernel reaches by pointers in its data. One whose devices work in the
- * host's memory need not know, and has not allocated it.
- */
-static cl_int set_reached(const struct launch *launch, const struct tutti_real_device *device,
-                          cl_kernel real) {
-    const struct tutti_arguments *arguments = launch->arguments;
-    unsigned declared = launch->kernel->argument_count, count = 0;
-    bool *reaches = &launch->kernel->function->reaches[device->index];
-    if (device->at_home || (arguments->count == declared && !*reaches))
-        return CL_SUCCESS;
-    void **pointers = malloc((arguments->count - declared + 1) * sizeof(*pointers));
-    if (!pointers)
-        return CL_OUT_OF_HOST_MEMORY;
-    for (unsigned i = declared; i < arguments->count; i++)
-        if (arguments->argument[i].mem)
-            pointers[count++] = arguments->argument[i].mem->host_ptr;
-    cl_int error = device->dispatch->clSetKernelExecInfo(
-        real, CL_KERNEL_EXEC_INFO_SVM_PTRS, count * sizeof(*pointers), count ? pointers : NULL);
-    free(pointers);
-    *reaches = count > 0;
-    return count ? error : CL_SUCCESS; /* a driver may not know how to forget */
-}
-
 static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,
                       cl_command_queue queue, const struct tutti_storage *const *storage,
                       cl_event *event) {
     struct launch *launch = (struct launch *)task;
-    const struct tutti_range *range = &launch->range;
-    cl_kernel real = launch->kernel->function->real[device->index];
-    cl_int error = set_reached(launch, device, real);
-    for (unsigned i = 0; i < launch->kernel->argument_count && error == CL_SUCCESS; i++)
-        error = set_argument(launch, device, real, i, storage);
-    if (error != CL_SUCCESS)
-        return error;
-    bool by_itself = tutti_pocl_is_safe(device);
-    if (!by_itself)
-        enter_pocl(launch, device);
+    struct tutti_invocation_times times = {0, 0};
+    cl_int error = tutti_invocation_enqueue(&launch->call, device, queue, storage, false, event,
+                                            task->timed ? &times : NULL);
     if (task->timed)
-        task->enqueued = task->real_queued = task->real_start = tutti_runtime_now();
-    error = device->dispatch->clEnqueueNDRangeKernel(
-        queue, real, range->dimensions, range->offset, range->global,
-        range->local_given ? range->local : NULL, 0, NULL, event);
-    if (task->timed)
-        task->real_end = tutti_runtime_now();
-    if (!by_itself)
-        tutti_pocl_leave(device);
+        task->enqueued = task->real_queued = task->real_start = times.start;
+    task->real_end = times.end;
     return error;
-}
-
-static struct tutti_model *model_of(const struct launch *launch) {
-    struct tutti_model_key key = {tutti_kernel_identity(launch->kernel), 0, 1};
-    for (cl_uint d = 0; d < launch->range.dimensions; d++) {
-        key.items *= launch->range.global[d];
-        tutti_model_mix(&key, launch->range.global[d]);
-        tutti_model_mix(&key, launch->range.local_given ? launch->range.local[d] : 0);
-    }
-    for (unsigned i = 0; i < launch->task.count; i++)
-        tutti_model_mix(&key, tutti_mem_bytes(launch->mem[i]));
-    return tutti_model_find(&key);
-}
-
-/* Devices on which the work-group size is allowed. */
-static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
-    const struct tutti_device_list *list = tutti_devices();
-    unsigned devices = atomic_load(&kernel->function->devices);
-    if (!range->local_given)
-        return devices;
-    size_t items = 1;
-    for (cl_uint d = 0; d < range->dimensions; d++)
-        items *= range->local[d];
-    for (unsigned i = 0; i < list->count; i++) {
-        const struct tutti_real_device *device = list->device[i];
-        if (!(devices & 1u << i))
-            continue;
-        bool allowed = items <= kernel->function->work_group[i].most;
-        for (cl_uint d = 0; d < range->dimensions; d++)
-            allowed = allowed && range->local[d] <= device->max_work_item_sizes[d];
-        if (!allowed)
-            devices &= ~(1u << i);
-    }
-    return devices;
 }
 
 /*
@@ -314,19 +178,19 @@ static unsigned devices_for(cl_kernel kernel, const struct tutti_range *range) {
  */
 static void choose_devices(struct launch *launch) {
     struct tutti_device_task *task = &launch->task;
-    cl_program program = launch->kernel->program;
+    cl_program program = launch->call.kernel->program;
     unsigned late = tutti_late_build_devices(program);
     if (late && !tutti_policy_is_active()) {
         tutti_late_build_run(program);
         late = 0;
     }
     late &= task->devices;
-    task->devices &= devices_for(launch->kernel, &launch->range);
+    task->devices &= tutti_invocation_devices(&launch->call);
     late = tutti_late_build_like(late & ~task->devices, task->devices);
     if (late) {
         task->late.program = program;
         task->late.devices = late;
-        task->late.built = &launch->kernel->function->devices;
+        task->late.built = &launch->call.kernel->function->devices;
     }
 }
 
@@ -335,20 +199,19 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     struct launch *launch;
     /* One block: this is done for each command. */
     size_t count = arguments->count;
-    size_t each = sizeof(*launch->task.use) + sizeof(*launch->mem) + sizeof(*launch->declared) +
-                  sizeof(*launch->use_of);
+    size_t each = sizeof(*launch->task.use) + sizeof(*launch->call.mem) +
+                  sizeof(*launch->declared) + sizeof(*launch->call.mem_of);
     launch = malloc(sizeof(*launch) + count * each);
     if (!launch) {
         tutti_arguments_free(arguments);
         return NULL;
     }
-    *launch = (struct launch){.range = *range};
+    *launch = (struct launch){
+        .call = {.kernel = tutti_object_retain(kernel), .arguments = arguments, .range = *range}};
     launch->task.use = (struct tutti_device_use *)(launch + 1);
-    launch->mem = (cl_mem *)(launch->task.use + count);
-    launch->declared = (enum starpu_data_access_mode *)(launch->mem + count);
-    launch->use_of = (unsigned *)(launch->declared + count);
-    launch->kernel = tutti_object_retain(kernel);
-    launch->arguments = arguments;
+    launch->call.mem = (cl_mem *)(launch->task.use + count);
+    launch->declared = (enum starpu_data_access_mode *)(launch->call.mem + count);
+    launch->call.mem_of = (unsigned *)(launch->declared + count);
     struct tutti_device_task *task = &launch->task;
     task->command.start = start;
     task->command.destroy = destroy;
@@ -373,7 +236,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
             task->devices &= tutti_sampler_devices(argument->sampler);
     }
     count_ahead(launch, true);
-    task->model = model_of(launch);
+    task->model = tutti_invocation_model(&launch->call);
     choose_devices(launch);
     return &task->command;
 }

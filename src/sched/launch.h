@@ -3,14 +3,7 @@
 #define TUTTI_LAUNCH_H
 
 #include "sched/device_task.h"
-#include "virtual_device/kernel.h"
-
-/* The index space of clEnqueueNDRangeKernel (5.8). */
-struct tutti_range {
-    cl_uint dimensions;
-    size_t offset[3], global[3], local[3];
-    bool local_given;
-};
+#include "sched/invocation.h"
 
 /*
  * A kernel launch as a command, ready to be enqueued. Takes the arguments over, also on failure

@@ -3,7 +3,6 @@
 
 #include "env.h"
 #include "memory/history.h"
-#include "sched/model.h"
 #include "sched/runtime.h"
 
 #include <pthread.h>
@@ -26,20 +25,18 @@ static bool wanted(void) {
     return stats && *stats && strcmp(stats, "0") != 0;
 }
 
-void tutti_statistics_count(struct tutti_device_task *task, struct tutti_real_device *device,
-                            double time) {
-    if (!task->model)
-        return;
+void tutti_statistics_count(const struct tutti_model *model, unsigned able,
+                            const struct tutti_real_device *device, double time) {
     atomic_fetch_add_explicit(&executed[device->index], 1, memory_order_relaxed);
     if (!wanted())
         return;
     const struct tutti_device_list *list = tutti_devices();
     cl_ulong now = tutti_runtime_now();
     pthread_mutex_lock(&times.lock);
-    times.busy[device->index] += time > 0 ? time : tutti_model_expect(task->model, device);
+    times.busy[device->index] += time > 0 ? time : tutti_model_expect(model, device);
     for (unsigned d = 0; d < list->count; d++) {
-        if (task->devices & 1u << d)
-            times.by_itself[d] += tutti_model_expect(task->model, list->device[d]);
+        if (able & 1u << d)
+            times.by_itself[d] += tutti_model_expect(model, list->device[d]);
         else
             times.not_all[d] = true;
     }

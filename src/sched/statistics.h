@@ -2,14 +2,14 @@
 #ifndef TUTTI_STATISTICS_H
 #define TUTTI_STATISTICS_H
 
-#include "sched/device_task.h"
+#include "sched/model.h"
 
 /*
- * A command ended on the device, after so many µs of its time; 0: not measured, taken from its
- * model.
+ * A kernel of that model ended on the device, after so many µs of its time; 0: not measured, taken
+ * from the model. `able`: the devices that could have executed it, as bits.
  */
-void tutti_statistics_count(struct tutti_device_task *task, struct tutti_real_device *device,
-                            double time);
+void tutti_statistics_count(const struct tutti_model *model, unsigned able,
+                            const struct tutti_real_device *device, double time);
 
 /* With TUTTI_STATS, says at exit what each device did. */
 void tutti_statistics_print(void);

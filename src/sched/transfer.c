@@ -86,18 +86,12 @@ bool tutti_transfer_is_little(const struct tutti_transfer *transfer) {
            (blocking ? LARGEST_BLOCKING_AT_ONCE : LARGEST_AT_ONCE);
 }
 
-/* May the host use it as it is? What has parts may have to be brought up to date first. */
-static bool is_free(cl_mem mem) {
-    struct tutti_view *view = mem->view;
-    return view->at_home && view->root == view && !view->sibling && !view->svm &&
-           tutti_version_users(view).all == 0 && tutti_view_is_just_home(view);
-}
-
 /* Then nothing has to be asked of StarPU. */
 static bool is_done_at_once(const struct tutti_transfer *transfer) {
     return transfer->mem[0] && transfer->mem_count == 0 &&
-           (transfer->mapping || tutti_transfer_is_little(transfer)) && is_free(transfer->mem[0]) &&
-           (!transfer->mem[1] || is_free(transfer->mem[1]));
+           (transfer->mapping || tutti_transfer_is_little(transfer)) &&
+           tutti_version_is_free(transfer->mem[0]) &&
+           (!transfer->mem[1] || tutti_version_is_free(transfer->mem[1]));
 }
 
 static void start(struct tutti_command *command) {

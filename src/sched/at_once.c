@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/at_once.h"
+
+#include "log.h"
+#include "memory/version.h"
+#include "sched/batch.h"
+#include "sched/direct.h"
+#include "sched/policy.h"
+#include "sched/runtime.h"
+#include "sched/statistics.h"
+#include "virtual_device/sampler.h"
+
+#define MOST_ARGUMENTS 16
+/* µs: of what takes longer, two devices do two sooner. */
+#define SHORT 6.0
+/* ns, by a clock that is slow: a kernel that takes so long is not what its model says. */
+#define LATE 8000000u
+
+static bool able; /* do the devices, and the settings, allow it? */
+
+static void look_at_devices(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    able = tutti_direct_is_wanted() && tutti_batch_goes_by_time();
+    for (unsigned d = 0; d < list->count; d++)
+        able = able && list->device[d]->at_home && tutti_device_executes_in_call(list->device[d]);
+}
+
+static bool is_able(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, look_at_devices);
+    return able && tutti_policy_is_active() && tutti_runtime_usable();
+}
+
+static bool are_complete(struct tutti_wait_list list) {
+    for (cl_uint i = 0; i < list.count; i++)
+        if (tutti_event_status(list.events[i]) != CL_COMPLETE)
+            return false;
+    return true;
+}
+
+/* Fills in the memory objects, all of them plain buffers. With the kernel's lock held. */
+static bool take_arguments(struct tutti_invocation *call, cl_context context, unsigned *devices) {
+    struct tutti_arguments *arguments = call->kernel->arguments;
+    if (arguments->count > MOST_ARGUMENTS || arguments->count != call->kernel->argument_count)
+        return false;
+    call->arguments = arguments;
+    for (unsigned i = 0; i < arguments->count; i++) {
+        const struct tutti_argument *argument = &arguments->argument[i];
+        cl_mem mem = argument->mem;
+        if (!argument->set || argument->pointer)
+            return false;
+        if (argument->sampler)
+            *devices &= tutti_sampler_devices(argument->sampler);
+        if (!mem)
+            continue;
+        if (!TUTTI_IS_MEM(mem) || mem->context != context || mem->type != CL_MEM_OBJECT_BUFFER ||
+            mem->parent || mem->is_svm)
+            return false;
+        *devices &= mem->devices;
+        tutti_invocation_add(call, i);
+    }
+    return true;
+}
+
+/* One that executes it in so short a time; NULL: there is none. */
+static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned devices) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; model && d < list->count; d++)
+        if (devices & 1u << d && tutti_model_is_measured(model, list->device[d]) &&
+            tutti_model_expect(model, list->device[d]) <= SHORT)
+            return list->device[d];
+    return NULL;
+}
+
+static void unlock_devices(unsigned count) {
+    while (count-- > 0)
+        pthread_mutex_unlock(&tutti_devices()->device[count]->place.enqueues);
+}
+
+/* None of them is given anything meanwhile: the kernel can't be confused with others (pocl.h). */
+static bool lock_devices(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; d < list->count; d++)
+        if (pthread_mutex_trylock(&list->device[d]->place.enqueues) != 0) {
+            unlock_devices(d);
+            return false;
+        }
+    return true;
+}
+
+/* By the dispatching thread. */
+static bool find_storage(const struct tutti_invocation *call,
+                         const struct tutti_real_device *device,
+                         const struct tutti_storage **storage) {
+    for (unsigned i = 0; i < call->count; i++) {
+        if (!tutti_version_is_free(call->mem[i]))
+            return false;
+        storage[i] = tutti_view_storage(call->mem[i]->view, device);
+        if (!storage[i]->argument)
+            return false;
+    }
+    return true;
+}
+
+/* The caller becomes the dispatching thread, if nothing is under way. */
+static bool enter(cl_command_queue queue) {
+    struct tutti_graph *graph = &queue->context->graph;
+    pthread_mutex_lock(&graph->lock);
+    bool idle = !queue->first && tutti_runtime_in_flight() == 0 && tutti_graph_begin(graph);
+    pthread_mutex_unlock(&graph->lock);
+    return idle;
+}
+
+static void leave(cl_command_queue queue) {
+    struct tutti_graph *graph = &queue->context->graph;
+    pthread_mutex_lock(&graph->lock);
+    graph->dispatching = false;
+    tutti_graph_run_and_unlock(graph);
+}
+
+/* By the dispatching thread, with the devices locked. False: not at all. */
+static bool execute(const struct tutti_invocation *call, struct tutti_real_device *device,
+                    struct tutti_invocation_times *times) {
+    const struct tutti_storage *storage[MOST_ARGUMENTS];
+    if (!find_storage(call, device, storage))
+        return false;
+    for (unsigned i = 0; i < call->count; i++) {
+        tutti_view_take_over(call->mem[i]->view);
+        call->mem[i]->view->defined = true;
+        call->mem[i]->view->unread = false;
+    }
+    tutti_log(DEBUG, "%s: a kernel past StarPU, in the call", device->name);
+    cl_int error =
+        tutti_invocation_enqueue(call, device, device->place.kernels, storage, true, NULL, times);
+    for (unsigned i = 0; i < call->count; i++)
+        tutti_view_hand_over(call->mem[i]->view);
+    return error == CL_SUCCESS;
+}
+
+/* The same, with what is learnt of it. */
+static bool run(const struct tutti_invocation *call, struct tutti_real_device *device,
+                unsigned devices, struct tutti_model *model, cl_event event) {
+    struct tutti_invocation_times times = {0, 0};
+    bool timed =
+        tutti_model_measures(model, device) != TUTTI_NOT_MEASURED || (event && event->profiled);
+    cl_ulong began = tutti_runtime_about_now();
+    if (!execute(call, device, timed ? &times : NULL))
+        return false;
+    cl_ulong took = timed ? times.end - times.start : tutti_runtime_about_now() - began;
+    if (timed || took >= LATE)
+        tutti_model_learn(model, device, (double)took / 1000);
+    tutti_statistics_count(model, devices, device, timed ? (double)took / 1000 : 0);
+    if (event) {
+        event->started = times.start;
+        event->ended = times.end;
+    }
+    return true;
+}
+
+/* With the kernel's lock held. `entered`: the caller is the dispatching thread. */
+static bool try(cl_command_queue queue, struct tutti_invocation *call, cl_command_type type,
+                cl_event *event, bool *entered) {
+    unsigned devices = tutti_invocation_devices(call);
+    if (!take_arguments(call, queue->context, &devices))
+        return false;
+    struct tutti_model *model = tutti_invocation_model(call);
+    struct tutti_real_device *device = find_device(model, devices);
+    if (!device || !(*entered = enter(queue)) || !lock_devices())
+        return false;
+    cl_event over = event ? tutti_event_create_over(queue, type) : NULL;
+    bool done = (over || !event) && run(call, device, devices, model, over);
+    unlock_devices(tutti_devices()->count);
+    if (done && event)
+        *event = over;
+    else if (over)
+        tutti_object_user_release(over);
+    return done;
+}
+
+bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct tutti_range *range,
+                          cl_command_type type, struct tutti_wait_list list, cl_event *event) {
+    cl_mem mem[MOST_ARGUMENTS];
+    unsigned mem_of[MOST_ARGUMENTS];
+    struct tutti_invocation call = {
+        .kernel = kernel, .range = *range, .mem = mem, .mem_of = mem_of};
+    bool entered = false;
+    if (!is_able() || kernel->prints || !are_complete(list))
+        return false;
+    pthread_mutex_lock(&kernel->lock);
+    bool done = try(queue, &call, type, event, &entered);
+    pthread_mutex_unlock(&kernel->lock);
+    /* Without any lock: what others have enqueued meanwhile is dispatched here. */
+    if (entered)
+        leave(queue);
+    return done;
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/invocation.h"
+
+#include "sched/runtime.h"
+#include "virtual_device/given.h"
+#include "virtual_device/pocl.h"
+#include "virtual_device/sampler.h"
+
+#include <stdlib.h>
+
+bool tutti_invocation_has_address(cl_mem mem) {
+    return !tutti_mem_is_image(mem) && tutti_mem_whole(mem)->is_svm;
+}
+
+unsigned tutti_invocation_add(struct tutti_invocation *call, unsigned index) {
+    cl_mem given = call->arguments->argument[index].mem;
+    cl_mem mem = tutti_invocation_has_address(given) ? tutti_mem_whole(given) : given;
+    unsigned i = 0;
+    while (i < call->count && call->mem[i] != mem)
+        i++;
+    if (i == call->count)
+        call->mem[call->count++] = mem;
+    call->mem_of[index] = i;
+    return i;
+}
+
+struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) {
+    struct tutti_model_key key = {tutti_kernel_identity(call->kernel), 0, 1};
+    for (cl_uint d = 0; d < call->range.dimensions; d++) {
+        key.items *= call->range.global[d];
+        tutti_model_mix(&key, call->range.global[d]);
+        tutti_model_mix(&key, call->range.local_given ? call->range.local[d] : 0);
+    }
+    for (unsigned i = 0; i < call->count; i++)
+        tutti_model_mix(&key, tutti_mem_bytes(call->mem[i]));
+    return tutti_model_find(&key);
+}
+
+unsigned tutti_invocation_devices(const struct tutti_invocation *call) {
+    const struct tutti_device_list *list = tutti_devices();
+    const struct tutti_function *function = call->kernel->function;
+    const struct tutti_range *range = &call->range;
+    unsigned devices = atomic_load(&function->devices);
+    if (!range->local_given)
+        return devices;
+    size_t items = 1;
+    for (cl_uint d = 0; d < range->dimensions; d++)
+        items *= range->local[d];
+    for (unsigned i = 0; i < list->count; i++) {
+        const struct tutti_real_device *device = list->device[i];
+        if (!(devices & 1u << i))
+            continue;
+        bool allowed = items <= function->work_group[i].most;
+        for (cl_uint d = 0; d < range->dimensions; d++)
+            allowed = allowed && range->local[d] <= device->max_work_item_sizes[d];
+        if (!allowed)
+            devices &= ~(1u << i);
+    }
+    return devices;
+}
+
+static cl_int set_argument(const struct tutti_invocation *call,
+                           const struct tutti_real_device *device, unsigned index,
+                           const struct tutti_storage *const *storage) {
+    const cl_icd_dispatch *driver = device->dispatch;
+    cl_kernel real = call->kernel->function->real[device->index];
+    const struct tutti_argument *argument = &call->arguments->argument[index];
+    enum tutti_argument_kind kind = call->kernel->info[index].kind;
+    bool svm = argument->mem && kind == TUTTI_ARGUMENT_BUFFER &&
+               tutti_invocation_has_address(argument->mem);
+    if (svm || kind == TUTTI_ARGUMENT_LOCAL || kind == TUTTI_ARGUMENT_SAMPLER)
+        tutti_given_forget(call->kernel, device, index);
+    switch (kind) {
+    case TUTTI_ARGUMENT_BUFFER:
+    case TUTTI_ARGUMENT_IMAGE: {
+        if (svm)
+            return driver->clSetKernelArgSVMPointer(
+                real, index, argument->pointer ? argument->pointer : argument->mem->host_ptr);
+        cl_mem value = argument->mem ? storage[call->mem_of[index]]->argument : NULL;
+        return tutti_given_set(call->kernel, device, index, sizeof(value), &value, true);
+    }
+    case TUTTI_ARGUMENT_LOCAL:
+        return driver->clSetKernelArg(real, index, argument->size, NULL);
+    case TUTTI_ARGUMENT_SAMPLER: {
+        cl_sampler value = argument->sampler->real[device->index];
+        return driver->clSetKernelArg(real, index, sizeof(value), &value);
+    }
+    case TUTTI_ARGUMENT_VALUE:
+        break;
+    }
+    return tutti_given_set(call->kernel, device, index, argument->size, argument->value, false);
+}
+
+/*
+ * Tells the driver what the kernel reaches by pointers in its data. One whose devices work in the
+ * host's memory need not know, and has not allocated it.
+ */
+static cl_int set_reached(const struct tutti_invocation *call,
+                          const struct tutti_real_device *device) {
+    const struct tutti_arguments *arguments = call->arguments;
+    unsigned declared = call->kernel->argument_count, count = 0;
+    bool *reaches = &call->kernel->function->reaches[device->index];
+    if (device->at_home || (arguments->count == declared && !*reaches))
+        return CL_SUCCESS;
+    void **pointers = malloc((arguments->count - declared + 1) * sizeof(*pointers));
+    if (!pointers)
+        return CL_OUT_OF_HOST_MEMORY;
+    for (unsigned i = declared; i < arguments->count; i++)
+        if (arguments->argument[i].mem)
+            pointers[count++] = arguments->argument[i].mem->host_ptr;
+    cl_int error = device->dispatch->clSetKernelExecInfo(
+        call->kernel->function->real[device->index], CL_KERNEL_EXEC_INFO_SVM_PTRS,
+        count * sizeof(*pointers), count ? pointers : NULL);
+    free(pointers);
+    *reaches = count > 0;
+    return count ? error : CL_SUCCESS; /* a driver may not know how to forget */
+}
+
+static void enter_pocl(const struct tutti_invocation *call,
+                       const struct tutti_real_device *device) {
+    const struct tutti_range *range = &call->range;
+    struct tutti_pocl_launch result = {.kernel = call->kernel->name};
+    for (cl_uint d = 0; d < 3; d++) {
+        bool used = d < range->dimensions;
+        result.global[d] = used ? range->global[d] : 1;
+        result.local[d] = !range->local_given ? 0 : used ? range->local[d] : 1;
+        result.offset |= used && range->offset[d] != 0;
+    }
+    tutti_pocl_enter(device, &result);
+}
+
+cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
+                                struct tutti_real_device *device, cl_command_queue queue,
+                                const struct tutti_storage *const *storage, bool alone,
+                                cl_event *event, struct tutti_invocation_times *times) {
+    const struct tutti_range *range = &call->range;
+    cl_int error = set_reached(call, device);
+    for (unsigned i = 0; i < call->kernel->argument_count && error == CL_SUCCESS; i++)
+        error = set_argument(call, device, i, storage);
+    if (error != CL_SUCCESS)
+        return error;
+    alone = alone || tutti_pocl_is_safe(device);
+    if (!alone)
+        enter_pocl(call, device);
+    if (times)
+        times->start = tutti_runtime_now();
+    error = device->dispatch->clEnqueueNDRangeKernel(
+        queue, call->kernel->function->real[device->index], range->dimensions, range->offset,
+        range->global, range->local_given ? range->local : NULL, 0, NULL, event);
+    if (times)
+        times->end = tutti_runtime_now();
+    if (!alone)
+        tutti_pocl_leave(device);
+    return error;
+}

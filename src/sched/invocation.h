@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_INVOCATION_H
+#define TUTTI_INVOCATION_H
+
+#include "memory/mem.h"
+#include "sched/model.h"
+#include "virtual_device/kernel.h"
+
+/* The index space of clEnqueueNDRangeKernel (5.8). */
+struct tutti_range {
+    cl_uint dimensions;
+    size_t offset[3], global[3], local[3];
+    bool local_given;
+};
+
+/* What a launch is to a real device. */
+struct tutti_invocation {
+    cl_kernel kernel;
+    struct tutti_arguments *arguments;
+    struct tutti_range range;
+    unsigned count;   /* memory objects, each once */
+    cl_mem *mem;      /* those; room for one of each argument */
+    unsigned *mem_of; /* [arguments->count]: which of them the memory argument is */
+};
+
+/*
+ * Adds the memory object of that argument, if it is not there yet, and returns which one it is. A
+ * part of shared virtual memory stands for all of it.
+ */
+unsigned tutti_invocation_add(struct tutti_invocation *call, unsigned index);
+
+/*
+ * A buffer over shared virtual memory is that memory for kernels, by its address: pointers into it
+ * may lie in what they read.
+ */
+bool tutti_invocation_has_address(cl_mem mem);
+
+/* With all memory objects added. NULL when out of memory. */
+struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call);
+
+/* The devices that have the kernel and allow the work-group size, as bits. */
+unsigned tutti_invocation_devices(const struct tutti_invocation *call);
+
+/* Host's clock; of a device that executes the kernel in the call. */
+struct tutti_invocation_times {
+    cl_ulong start, end;
+};
+
+/*
+ * Gives the kernel to the device. `storage`: its copy of each memory object; `event` and `times`
+ * may be NULL. `alone`: no other device executes anything meanwhile. Returns the driver's error.
+ * With the device's `enqueues` lock.
+ */
+cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
+                                struct tutti_real_device *device, cl_command_queue queue,
+                                const struct tutti_storage *const *storage, bool alone,
+                                cl_event *event, struct tutti_invocation_times *times);
+
+#endif

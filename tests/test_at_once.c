@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: very short kernels, which are executed in the call that enqueues them where devices
+ * do so and nothing is under way. Whatever is under way, they must come in their place.
+ */
+#include "support.h"
+
+#include "task_counts.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { N = 16, BYTES = N * sizeof(cl_int), MOST = 20000, ROUNDS = 300, THREADS = 4 };
+
+static const char source[] =
+    "kernel void add(global int *data, int by) { data[get_global_id(0)] += by; }"
+    "kernel void later(global int *data, int rounds) {"
+    "    uint noise = get_global_id(0);"
+    "    for (int i = 0; i < rounds; i++) noise = noise * 1664525u + 1013904223u;"
+    "    data[get_global_id(0)] *= noise == 7u && rounds < 0 ? 3 : 2;"
+    "}";
+
+static cl_program program;
+static cl_kernel add;
+static cl_mem data;
+
+static cl_mem make_zeros(void) {
+    static const cl_int zeros[N];
+
+    return make_buffer(CL_MEM_COPY_HOST_PTR, BYTES, (void *)(uintptr_t)zeros);
+}
+
+static void run(cl_command_queue on, cl_kernel kernel, cl_mem buffer, cl_int value, cl_uint count,
+                const cl_event *list, cl_event *event) {
+    size_t items = N;
+
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(value), &value));
+    ck_ok(clEnqueueNDRangeKernel(on, kernel, 1, NULL, &items, NULL, count, list, event));
+}
+
+static void ck_holds(cl_command_queue on, cl_mem buffer, cl_int expected) {
+    cl_int seen[N];
+
+    ck_ok(clEnqueueReadBuffer(on, buffer, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(seen[i], expected);
+}
+
+static int at_once(void) { return test_log_count("in the call"); }
+
+static bool can_be(void) {
+    char names[REAL][64];
+    cl_uint number = read_names(names);
+
+    for (cl_uint d = 0; d < number; d++)
+        if (strncmp(names[d], "basic", strlen("basic")) != 0)
+            return false;
+    return true;
+}
+
+/* Until it is known how short the kernel is, and one was executed so. */
+static void begin(void) {
+    bool seen = !can_be();
+    int runs = 0;
+
+    program = make_program(source);
+    add = make_kernel(program, "add");
+    data = make_zeros();
+    at_once();
+    while (runs < MOST && (runs < ROUNDS || !seen)) {
+        run(queue, add, data, 1, 0, NULL, NULL);
+        ck_ok(clFinish(queue));
+        if (++runs % ROUNDS == 0)
+            seen = seen || at_once() > 0;
+    }
+    ck_assert(seen);
+    ck_holds(queue, data, runs);
+    ck_ok(clReleaseMemObject(data));
+    data = make_zeros();
+}
+
+static void end(void) {
+    ck_ok(clReleaseMemObject(data));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+
+START_TEST(in_the_call) {
+    cl_event event;
+    cl_int status;
+    bool complete = !can_be();
+
+    begin();
+    for (int i = 1; i <= MOST && !(complete && i > ROUNDS); i++) {
+        run(queue, add, data, 1, 0, NULL, &event);
+        status = event_status(event);
+        ck_assert(status >= CL_COMPLETE);
+        complete = complete || status == CL_COMPLETE;
+        ck_assert_uint_eq(get_info(cl_uint, clGetEventInfo, event, CL_EVENT_REFERENCE_COUNT), 1);
+        ck_assert_uint_eq(get_info(cl_command_type, clGetEventInfo, event, CL_EVENT_COMMAND_TYPE),
+                          CL_COMMAND_NDRANGE_KERNEL);
+        ck_ok(clWaitForEvents(1, &event));
+        ck_ok(clReleaseEvent(event));
+        ck_holds(queue, data, i);
+    }
+    ck_assert(complete);
+    end();
+}
+END_TEST
+
+START_TEST(behind_what_waits) {
+    begin();
+    for (int i = 0; i < ROUNDS; i++) {
+        cl_event gate = make_user_event(), held, event;
+        cl_int value = 5;
+
+        ck_ok(clEnqueueFillBuffer(queue, data, &value, 4, 0, BYTES, 1, &gate, &held));
+        run(queue, add, data, 1, 0, NULL, &event);
+        ck_assert_int_gt(event_status(event), CL_COMPLETE);
+        ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+        ck_holds(queue, data, 6);
+        ck_assert_int_eq(event_status(event), CL_COMPLETE);
+        ck_ok(clReleaseEvent(event));
+        ck_ok(clReleaseEvent(held));
+        ck_ok(clReleaseEvent(gate));
+    }
+    end();
+}
+END_TEST
+
+/* Of its own queue, and of another one by an event. */
+START_TEST(behind_a_longer_kernel) {
+    cl_command_queue other = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    cl_kernel later;
+
+    begin();
+    later = make_kernel(program, "later");
+    for (int i = 0; i < 20; i++) {
+        cl_event event;
+
+        run(queue, later, data, 20000, 0, NULL, &event);
+        ck_ok(clFlush(queue));
+        if (i % 2)
+            run(other, add, data, 1, 1, &event, NULL);
+        else
+            run(queue, add, data, 1, 0, NULL, NULL);
+        ck_ok(clFinish(other));
+        ck_ok(clFinish(queue));
+        ck_holds(queue, data, (2 << i) - 1); /* doubled and one more, each time */
+        ck_ok(clReleaseEvent(event));
+    }
+    ck_ok(clReleaseKernel(later));
+    ck_ok(clReleaseCommandQueue(other));
+    end();
+}
+END_TEST
+
+START_TEST(its_times) {
+    cl_command_queue timed = make_queue(CL_QUEUE_PROFILING_ENABLE);
+    const cl_profiling_info what[] = {CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_SUBMIT,
+                                      CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
+    cl_ulong before = 0;
+
+    begin();
+    for (int i = 0; i < ROUNDS; i++) {
+        cl_event event;
+
+        run(timed, add, data, 1, 0, NULL, &event);
+        ck_ok(clFinish(timed));
+        for (size_t w = 0; w < COUNT(what); w++) {
+            cl_ulong now = get_info(cl_ulong, clGetEventProfilingInfo, event, what[w]);
+
+            ck_assert_uint_gt(now, 0);
+            ck_assert_uint_ge(now, before);
+            before = now;
+        }
+        ck_ok(clReleaseEvent(event));
+    }
+    ck_ok(clReleaseCommandQueue(timed));
+    end();
+}
+END_TEST
+
+START_TEST(wrong_ones_are_told) {
+    size_t items = N, none = 0;
+    cl_kernel fresh;
+    cl_event failed = make_user_event();
+
+    begin();
+    fresh = make_kernel(program, "add");
+    ck_assert_cl(clEnqueueNDRangeKernel(queue, fresh, 1, NULL, &items, NULL, 0, NULL, NULL),
+                 CL_INVALID_KERNEL_ARGS);
+    run(queue, add, data, 1, 0, NULL, NULL);
+    ck_assert_cl(clEnqueueNDRangeKernel(queue, add, 4, NULL, &items, NULL, 0, NULL, NULL),
+                 CL_INVALID_WORK_DIMENSION);
+    ck_assert_cl(clEnqueueNDRangeKernel(queue, add, 1, NULL, &items, &none, 0, NULL, NULL),
+                 CL_INVALID_WORK_GROUP_SIZE);
+    ck_assert_cl(clEnqueueNDRangeKernel(queue, add, 1, NULL, &items, NULL, 1, NULL, NULL),
+                 CL_INVALID_EVENT_WAIT_LIST);
+    ck_ok(clFinish(queue));
+    ck_holds(queue, data, 1);
+    /* What waits for a failure does not run. */
+    ck_ok(clSetUserEventStatus(failed, -5));
+    run(queue, add, data, 1, 1, &failed, NULL);
+    clFinish(queue);
+    ck_holds(queue, data, 1);
+    ck_ok(clReleaseEvent(failed));
+    ck_ok(clReleaseMemObject(data));
+    ck_assert_cl(clEnqueueNDRangeKernel(queue, add, 1, NULL, &items, NULL, 0, NULL, NULL),
+                 CL_INVALID_MEM_OBJECT);
+    data = make_zeros();
+    ck_ok(clReleaseKernel(fresh));
+    end();
+}
+END_TEST
+
+static atomic_int wrong;
+
+static void must(bool good) {
+    if (!good)
+        atomic_fetch_add(&wrong, 1);
+}
+
+/* With kernels, queue and buffers of its own, but the program's; now and then a longer kernel. */
+static void *thread(void *unused) {
+    cl_int code, value, seen[N] = {0};
+    cl_command_queue own = clCreateCommandQueue(context, device, 0, &code);
+    cl_kernel kernel = clCreateKernel(program, "add", &code);
+    cl_kernel later = clCreateKernel(program, "later", &code);
+    cl_mem buffer = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, BYTES, seen, &code);
+    cl_mem other = clCreateBuffer(context, CL_MEM_COPY_HOST_PTR, BYTES, seen, &code);
+    cl_int rounds = 10000;
+    size_t items = N;
+
+    (void)unused;
+    must(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer) == CL_SUCCESS);
+    must(clSetKernelArg(later, 0, sizeof(other), &other) == CL_SUCCESS);
+    must(clSetKernelArg(later, 1, sizeof(rounds), &rounds) == CL_SUCCESS);
+    for (value = 1; value <= ROUNDS; value++) {
+        if (value % 50 == 0)
+            must(clEnqueueNDRangeKernel(own, later, 1, NULL, &items, NULL, 0, NULL, NULL) ==
+                 CL_SUCCESS);
+        must(clSetKernelArg(kernel, 1, sizeof(value), &value) == CL_SUCCESS);
+        must(clEnqueueNDRangeKernel(own, kernel, 1, NULL, &items, NULL, 0, NULL, NULL) ==
+             CL_SUCCESS);
+        if (value % 16 == 0)
+            must(clEnqueueReadBuffer(own, buffer, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL) ==
+                     CL_SUCCESS &&
+                 seen[N - 1] == value * (value + 1) / 2);
+    }
+    must(clEnqueueReadBuffer(own, buffer, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL) == CL_SUCCESS);
+    for (int i = 0; i < N; i++)
+        must(seen[i] == ROUNDS * (ROUNDS + 1) / 2);
+    must(clReleaseMemObject(buffer) == CL_SUCCESS);
+    must(clReleaseMemObject(other) == CL_SUCCESS);
+    must(clReleaseKernel(later) == CL_SUCCESS);
+    must(clReleaseKernel(kernel) == CL_SUCCESS);
+    must(clReleaseCommandQueue(own) == CL_SUCCESS);
+    return NULL;
+}
+
+START_TEST(from_several_threads) {
+    pthread_t threads[THREADS];
+
+    begin();
+    atomic_store(&wrong, 0);
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_create(&threads[t], NULL, thread, NULL), 0);
+    for (int t = 0; t < THREADS; t++)
+        pthread_join(threads[t], NULL);
+    ck_assert_int_eq(atomic_load(&wrong), 0);
+    end();
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {
+        in_the_call, behind_what_waits,   behind_a_longer_kernel,
+        its_times,   wrong_ones_are_told, from_several_threads,
+    };
+
+    return test_main_logged(argc, argv, tests, COUNT(tests));
+}
