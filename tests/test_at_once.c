@@ -59,6 +59,35 @@ static bool can_be(void) {
     return true;
 }
 
+static int compare(const void *a, const void *b) {
+    cl_ulong first = *(const cl_ulong *)a, second = *(const cl_ulong *)b;
+
+    return first < second ? -1 : first > second;
+}
+
+/*
+ * Does the kernel take far less than what is executed so? Not where a sanitizer is in its way, or
+ * on a machine that others use.
+ */
+static bool is_short(void) {
+    enum { RUNS = 101, MOST_NS = 3000 };
+    cl_command_queue timed = make_queue(CL_QUEUE_PROFILING_ENABLE);
+    cl_ulong length[RUNS];
+
+    for (int i = 0; i < RUNS; i++) {
+        cl_event event;
+
+        run(timed, add, data, 0, 0, NULL, &event);
+        ck_ok(clFinish(timed));
+        length[i] = get_info(cl_ulong, clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_END) -
+                    get_info(cl_ulong, clGetEventProfilingInfo, event, CL_PROFILING_COMMAND_START);
+        ck_ok(clReleaseEvent(event));
+    }
+    ck_ok(clReleaseCommandQueue(timed));
+    qsort(length, RUNS, sizeof(length[0]), compare);
+    return length[RUNS / 2] <= MOST_NS;
+}
+
 /* Until it is known how short the kernel is, and one was executed so. */
 static void begin(void) {
     bool seen = !can_be();
@@ -74,7 +103,7 @@ static void begin(void) {
         if (++runs % ROUNDS == 0)
             seen = seen || at_once() > 0;
     }
-    ck_assert(seen);
+    ck_assert(seen || !is_short());
     ck_holds(queue, data, runs);
     ck_ok(clReleaseMemObject(data));
     data = make_zeros();
@@ -104,7 +133,7 @@ START_TEST(in_the_call) {
         ck_ok(clReleaseEvent(event));
         ck_holds(queue, data, i);
     }
-    ck_assert(complete);
+    ck_assert(complete || !is_short());
     end();
 }
 END_TEST

@@ -52,7 +52,8 @@ void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready);
 
 /*
  * The caller becomes the dispatching thread, if nothing waits for being dispatched, nor collects
- * (batch.h). It ends that by setting `dispatching` and calling the next one, with the lock held.
+ * (batch.h). It ends that by clearing `dispatching` and calling tutti_graph_run_and_unlock. With
+ * the lock held, both times.
  */
 static inline bool tutti_graph_begin(struct tutti_graph *graph) {
     if (graph->dispatching || graph->first || graph->open)
