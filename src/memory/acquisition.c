@@ -61,8 +61,8 @@ void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
         struct tutti_acquired *item = &items(acquisition)[i];
         atomic_fetch_add_explicit(&item->view->holders, 1, memory_order_relaxed);
         tutti_stay_make_way(item->view, uses[item->use].mode != STARPU_R);
-        starpu_data_acquire_on_node_cb(item->view->handle, item->node, uses[item->use].mode,
-                                       one_granted, acquisition);
+        starpu_data_acquire_on_node_cb(tutti_view_handle(item->view), item->node,
+                                       uses[item->use].mode, one_granted, acquisition);
     }
     one_granted(acquisition);
 }
@@ -70,7 +70,7 @@ void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
 void tutti_acquisition_release(struct tutti_acquisition *acquisition) {
     for (unsigned i = 0; i < acquisition->count; i++) {
         struct tutti_acquired *item = &items(acquisition)[i];
-        starpu_data_handle_t handle = item->view->handle;
+        starpu_data_handle_t handle = tutti_view_handle(item->view);
         tutti_view_hand_over(item->view);
         atomic_fetch_sub_explicit(&item->view->holders, 1, memory_order_release); /* it may go */
         starpu_data_release_on_node(handle, item->node);

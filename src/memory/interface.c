@@ -186,36 +186,53 @@ static bool keep(starpu_data_handle_t handle) {
 
 bool tutti_interface_is_elsewhere(const struct tutti_view *view) {
     const struct tutti_device_list *list = tutti_devices();
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
     int allocated = 0;
-    for (unsigned d = 0; d < list->count && !allocated; d++)
+    for (unsigned d = 0; d < list->count && handle && !allocated; d++)
         if (list->device[d]->place.devid >= 0)
-            starpu_data_query_status(view->handle, (int)list->device[d]->place.node, &allocated,
-                                     NULL, NULL);
+            starpu_data_query_status(handle, (int)list->device[d]->place.node, &allocated, NULL,
+                                     NULL);
     return allocated;
 }
 
-void tutti_interface_register(struct tutti_view *view) {
+/* With the view's lock held. */
+static starpu_data_handle_t make_handle(struct tutti_view *view) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, number_interface);
-    view->handle = view->at_home ? take_kept() : NULL;
-    for (unsigned node = 0; view->handle && node < STARPU_MAXNODES; node++) {
-        struct tutti_interface *there = starpu_data_get_interface_on_node(view->handle, node);
+    starpu_data_handle_t handle = view->at_home ? take_kept() : NULL;
+    for (unsigned node = 0; handle && node < STARPU_MAXNODES; node++) {
+        struct tutti_interface *there = starpu_data_get_interface_on_node(handle, node);
         there->view = view;
         atomic_store_explicit(&there->size, view->size, memory_order_relaxed);
     }
-    if (view->handle)
-        return;
+    if (handle)
+        return handle;
     struct tutti_interface interface = {
         .id = (int)tutti_interface_ops.interfaceid,
         .view = view,
     };
     atomic_init(&interface.size, view->size);
-    starpu_data_register(&view->handle, STARPU_MAIN_RAM, &interface, &tutti_interface_ops);
+    starpu_data_register(&handle, STARPU_MAIN_RAM, &interface, &tutti_interface_ops);
+    return handle;
+}
+
+starpu_data_handle_t tutti_interface_register(struct tutti_view *view) {
+    pthread_mutex_lock(&view->lock);
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_relaxed);
+    if (!handle) {
+        handle = make_handle(view);
+        atomic_store_explicit(&view->handle, handle, memory_order_release);
+    }
+    pthread_mutex_unlock(&view->lock);
+    return handle;
 }
 
 void tutti_interface_unregister(struct tutti_view *view, bool wait) {
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
+    if (!handle)
+        return;
     if (wait)
-        starpu_data_unregister_no_coherency(view->handle);
-    else if (!keep(view->handle))
-        starpu_data_unregister_submit(view->handle); /* once StarPU is done with it */
+        starpu_data_unregister_no_coherency(handle);
+    else if (!keep(handle))
+        starpu_data_unregister_submit(handle); /* once StarPU is done with it */
 }

@@ -58,7 +58,7 @@ static struct tutti_real_device *device_at(const struct tutti_real_device *devic
 static const struct tutti_storage *storage_on(struct tutti_view *view,
                                               const struct tutti_real_device *device) {
     const struct tutti_interface *interface =
-        starpu_data_get_interface_on_node(view->handle, device->place.node);
+        starpu_data_get_interface_on_node(tutti_view_handle(view), device->place.node);
     return &interface->storage;
 }
 
@@ -78,7 +78,7 @@ void tutti_relay_leave(struct tutti_view *view, const struct tutti_real_device *
     int wanted = 0;
     if (tutti_relay_debtor(view) != device)
         return;
-    starpu_data_query_status(view->handle, STARPU_MAIN_RAM, NULL, &wanted, NULL);
+    starpu_data_query_status(tutti_view_handle(view), STARPU_MAIN_RAM, NULL, &wanted, NULL);
     if (wanted)
         tutti_relay_settle(view);
     else

@@ -43,18 +43,32 @@ bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device
     int allocated = 0, valid = 0;
     if ((unsigned)atomic_load_explicit(&view->users, memory_order_acquire) != users)
         return false;
-    starpu_data_query_status(view->handle, tutti_view_node(view, device), &allocated, &valid, NULL);
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
+    if (!handle)
+        return true;
+    starpu_data_query_status(handle, tutti_view_node(view, device), &allocated, &valid, NULL);
     return mode == STARPU_W ? allocated : valid;
+}
+
+static const struct tutti_storage *find_storage(const struct tutti_stay *stay) {
+    if (stay->view->at_home)
+        return tutti_view_storage(stay->view, stay->device);
+    const struct tutti_interface *interface =
+        starpu_data_get_interface_on_node(tutti_view_handle(stay->view), stay->device->place.node);
+    return &interface->storage;
 }
 
 static void acquired(void *argument) {
     struct tutti_stay *stay = argument;
     tutti_view_take_over(stay->view);
-    const struct tutti_interface *interface =
-        starpu_data_get_interface_on_node(stay->view->handle, stay->device->place.node);
-    atomic_store(&stay->storage, stay->view->at_home ? tutti_view_storage(stay->view, stay->device)
-                                                     : &interface->storage);
+    atomic_store(&stay->storage, find_storage(stay));
     stay->granted(stay->argument);
+}
+
+static void acquire(struct tutti_stay *stay, enum starpu_data_access_mode mode,
+                    void (*then)(void *argument)) {
+    starpu_data_acquire_on_node_cb(tutti_view_handle(stay->view),
+                                   tutti_view_node(stay->view, stay->device), mode, then, stay);
 }
 
 /* Takes the view's stay away from it, with its reference. Lock held. */
@@ -93,11 +107,16 @@ struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_d
     stay->view = view;
     stay->device = device;
     stay->writes = mode != STARPU_R;
+    stay->silent = tutti_view_is_just_home(view);
+    if (stay->silent && tutti_devices()->count == 1)
+        stay->writes = true; /* no other device would read at the same time */
     stay->granted = granted;
     stay->argument = argument;
     attach(stay);
-    starpu_data_acquire_on_node_cb(view->handle, tutti_view_node(view, device), mode, acquired,
-                                   stay);
+    if (stay->silent)
+        acquired(stay);
+    else
+        acquire(stay, mode, acquired);
     return stay;
 }
 
@@ -105,8 +124,19 @@ void tutti_stay_release(struct tutti_stay *stay) {
     if (!stay || atomic_fetch_sub(&stay->references, 1) != 1)
         return;
     tutti_view_hand_over(stay->view);
-    starpu_data_release_on_node(stay->view->handle, tutti_view_node(stay->view, stay->device));
+    if (!stay->silent)
+        starpu_data_release_on_node(tutti_view_handle(stay->view),
+                                    tutti_view_node(stay->view, stay->device));
     free(stay);
+}
+
+static void release(void *stay) { tutti_stay_release(stay); }
+
+/* Lets StarPU know of it, which has not ended: it is granted as soon as nothing is before it. */
+static void announce(struct tutti_stay *stay) {
+    stay->silent = false;
+    atomic_fetch_add(&stay->references, 1);
+    acquire(stay, stay->writes ? STARPU_RW : STARPU_R, release);
 }
 
 void tutti_stay_make_way(struct tutti_view *view, bool writes) {
@@ -115,6 +145,8 @@ void tutti_stay_make_way(struct tutti_view *view, bool writes) {
     if (view->stay && (writes || view->stay->writes))
         stay = detach(view);
     pthread_mutex_unlock(&lock);
+    if (stay && stay->silent && atomic_load(&stay->references) > 1)
+        announce(stay);
     tutti_stay_release(stay);
 }
 
@@ -129,8 +161,9 @@ static void leave(const struct tutti_real_device *device) {
     pthread_mutex_lock(&leaving);
     do {
         pthread_mutex_lock(&lock);
-        for (stay = first; stay && stay->device != device; stay = stay->next)
-            ;
+        stay = first;
+        while (stay && (stay->device != device || stay->view->at_home)) /* which needs no memory */
+            stay = stay->next;
         if (stay)
             detach(stay->view);
         pthread_mutex_unlock(&lock);

@@ -8,13 +8,15 @@
  * A view that stays on a device from one command to the next: it is acquired there, so that
  * commands can use it without asking StarPU for each. Others are ordered behind by StarPU, and get
  * it when the stay ends: with the last reference to it. The view has one, and gives it up as soon
- * as something else wants the view, or the device is short of memory.
+ * as something else wants the view, or the device is short of memory. What is at home, and used by
+ * nobody, is acquired only then, if commands still use it: StarPU need not know of it before.
  */
 struct tutti_stay {
     atomic_uint references;
     struct tutti_view *view;
     struct tutti_real_device *device;
-    bool writes;                                 /* acquired for writing as well */
+    bool writes; /* acquired for writing as well */
+    bool silent; /* StarPU does not know of it; for who takes the view's reference */
     const struct tutti_storage *_Atomic storage; /* the device's copy; NULL until acquired */
     void (*granted)(void *argument);
     void *argument;

@@ -77,7 +77,8 @@ static void enter(struct tutti_view *view) {
         const struct tutti_real_device *device = list->device[d];
         view->at_home = device->at_home && is_aligned(view);
     }
-    tutti_interface_register(view);
+    if (!view->at_home) /* else StarPU need not know of it yet */
+        tutti_interface_register(view);
 }
 
 bool tutti_view_init(struct tutti_view *view, struct tutti_history *history, size_t size,
@@ -251,7 +252,8 @@ static bool owed(struct tutti_view *view) {
     const struct tutti_real_device *debtor = tutti_relay_debtor(view);
     int valid = 0;
     if (debtor)
-        starpu_data_query_status(view->handle, (int)debtor->place.node, NULL, &valid, NULL);
+        starpu_data_query_status(tutti_view_handle(view), (int)debtor->place.node, NULL, &valid,
+                                 NULL);
     if (debtor && !valid)
         tutti_relay_settle(view);
     return valid;
@@ -259,19 +261,23 @@ static bool owed(struct tutti_view *view) {
 
 void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
     const struct tutti_device_list *list = tutti_devices();
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
     int valid = 0;
-    starpu_data_query_status(view->handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
-    copies->home = valid && !owed(view);
     copies->count = 0;
+    copies->home = true;
+    if (!handle) /* StarPU has no other, as it does not know of the view */
+        return;
+    starpu_data_query_status(handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
+    copies->home = valid && !owed(view);
     for (unsigned d = 0; d < list->count; d++) {
         struct tutti_real_device *device = list->device[d];
         if (device->place.devid < 0)
             continue;
-        starpu_data_query_status(view->handle, (int)device->place.node, NULL, &valid, NULL);
+        starpu_data_query_status(handle, (int)device->place.node, NULL, &valid, NULL);
         if (!valid)
             continue;
         struct tutti_interface *interface =
-            starpu_data_get_interface_on_node(view->handle, device->place.node);
+            starpu_data_get_interface_on_node(handle, device->place.node);
         if (interface->storage.at_home) {
             copies->home = true;
             continue;

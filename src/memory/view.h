@@ -41,19 +41,20 @@ static inline void tutti_last_user_release(struct tutti_last_user *user) {
 }
 
 /*
- * The storage of a buffer, sub-buffer or image: one StarPU handle, with a copy in home memory
+ * The storage of a buffer, sub-buffer or image: one StarPU handle, as soon as StarPU is to know of
+ * it, with a copy in home memory
  * (host) and copies on devices. A buffer and its sub-buffers are separate storage, so that disjoint
  * sub-buffers are independent; what one of them writes makes the others stale there, and they are
  * brought up to date when they are next used. That bookkeeping follows the order of dispatch
  * (sched/graph.h) and is touched by the dispatching thread alone.
  */
 struct tutti_view {
-    starpu_data_handle_t handle;
-    struct tutti_history *history; /* of the memory object; outlives the view */
-    struct tutti_view *root;       /* the buffer's own view; itself for a buffer */
-    struct tutti_view *sibling;    /* next view of the same buffer; the root comes first */
-    size_t origin, size;           /* bytes; of an image without padding */
-    struct tutti_shape shape;      /* of an image; type 0: a buffer */
+    _Atomic starpu_data_handle_t handle; /* for tutti_view_handle */
+    struct tutti_history *history;       /* of the memory object; outlives the view */
+    struct tutti_view *root;             /* the buffer's own view; itself for a buffer */
+    struct tutti_view *sibling;          /* next view of the same buffer; the root comes first */
+    size_t origin, size;                 /* bytes; of an image without padding */
+    struct tutti_shape shape;            /* of an image; type 0: a buffer */
     size_t row_pitch, slice_pitch; /* of an image's home memory: the program's may have padding */
 
     struct tutti_view
@@ -236,7 +237,14 @@ struct tutti_interface {
                                      commands that use the copy fail */
 };
 
-void tutti_interface_register(struct tutti_view *view);
+/* Makes the view known to StarPU: who must be, as it orders its users. */
+starpu_data_handle_t tutti_interface_register(struct tutti_view *view);
+
+static inline starpu_data_handle_t tutti_view_handle(struct tutti_view *view) {
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
+    return handle ? handle : tutti_interface_register(view);
+}
+
 /* Nothing uses it any more. With `wait`, waits for StarPU to let go of it. */
 void tutti_interface_unregister(struct tutti_view *view, bool wait);
 /* Has StarPU a copy of its own on a device? */

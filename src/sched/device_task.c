@@ -202,7 +202,7 @@ void tutti_device_task_submit(struct tutti_batch *batch) {
         }
     }
     for (unsigned i = 0; i < batch->count; i++) {
-        handles[i] = batch->use[i].view->handle;
+        handles[i] = tutti_view_handle(batch->use[i].view);
         modes[i] = batch->use[i].mode;
     }
     if (prints) {

@@ -33,20 +33,21 @@ void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task
         const struct tutti_device_use *use = &batch->use[i];
         data[i] = (struct tutti_plan_data){.bytes = use->view->size,
                                            .reads = (use->mode & STARPU_R) != 0};
+        starpu_data_handle_t handle = tutti_view_handle(use->view);
         int allocated, valid, coming;
-        starpu_data_query_status(use->view->handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
+        starpu_data_query_status(handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
         data[i].valid = valid ? TUTTI_PLAN_HOME : 0;
         for (unsigned d = 0; d < list->count; d++) {
             const struct tutti_real_device *device = list->device[d];
             if (device->place.devid < 0)
                 continue;
             int node = (int)device->place.node;
-            starpu_data_query_status(use->view->handle, node, &allocated, &valid, NULL);
+            starpu_data_query_status(handle, node, &allocated, &valid, NULL);
             data[i].allocated |= allocated ? 1u << d : 0;
             data[i].valid |= valid ? 1u << d : 0;
             if (valid || !data[i].reads)
                 continue;
-            starpu_data_query_status(use->view->handle, node, NULL, NULL, &coming);
+            starpu_data_query_status(handle, node, NULL, NULL, &coming);
             data[i].coming |= coming ? 1u << d : 0;
         }
     }
