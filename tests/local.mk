@@ -38,6 +38,7 @@ TUTTI_TESTS = \
 	tests/test_at_once \
 	tests/test_fresh \
 	tests/test_lone \
+	tests/test_stream \
 	tests/test_late_build \
 	tests/test_exit \
 	tests/test_shared_cache \
@@ -228,6 +229,9 @@ tests_test_direct_LDADD = $(TEST_LIBS)
 tests_test_lone_SOURCES = tests/test_lone.c tests/task_counts.h
 tests_test_lone_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lone_LDADD = $(TEST_LIBS)
+tests_test_stream_SOURCES = tests/test_stream.c tests/task_counts.h
+tests_test_stream_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_stream_LDADD = $(TEST_LIBS)
 
 tests_test_late_build_SOURCES = tests/test_late_build.c tests/task_counts.h
 tests_test_late_build_CPPFLAGS = $(TEST_CPPFLAGS)

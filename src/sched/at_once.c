@@ -13,6 +13,7 @@
 #define MOST_ARGUMENTS 16
 /* µs: of what takes longer, two devices do two sooner. */
 #define SHORT 6.0
+#define SHORT_ALONE 50.0
 /* ns, by a clock that is slow: a kernel that takes so long is not what its model says. */
 #define LATE 8000000u
 
@@ -65,9 +66,10 @@ static bool take_arguments(struct tutti_invocation *call, cl_context context, un
 /* One that executes it in so short a time; NULL: there is none. */
 static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned devices) {
     const struct tutti_device_list *list = tutti_devices();
+    double most = tutti_direct_serves_all() ? SHORT_ALONE : SHORT;
     for (unsigned d = 0; model && d < list->count; d++)
         if (devices & 1u << d && tutti_model_is_measured(model, list->device[d]) &&
-            tutti_model_expect(model, list->device[d]) <= SHORT)
+            tutti_model_expect(model, list->device[d]) <= most)
             return list->device[d];
     return NULL;
 }

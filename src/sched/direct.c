@@ -24,6 +24,7 @@
 #define MOST 16
 #define MOST_AT_HOME 4
 #define MOST_LONGER 64 /* of those that could not begin earlier elsewhere */
+#define MOST_STREAMED 1024
 /* Commands that may be under way on a device when one more comes. */
 #define MOST_AHEAD 4
 
@@ -60,6 +61,11 @@ static struct {
 bool tutti_direct_serves_all(void) {
     const struct tutti_device_list *list = tutti_devices();
     return list->count == 1 && list->device[0]->at_home;
+}
+
+bool tutti_direct_streams(const struct tutti_real_device *device) {
+    return tutti_direct_serves_all() && !device->place.synchronous &&
+           device->place.kernels == device->place.measured && tutti_batch_goes_by_time();
 }
 
 bool tutti_direct_is_wanted(void) {
@@ -100,7 +106,9 @@ static void leave(const struct tutti_batch *batch) {
 static void start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
     tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
-    tutti_execution_start(batch, device->place.synchronous ? TUTTI_ENDS_HERE : TUTTI_ENDS_UNSEEN);
+    tutti_execution_start(batch, device->place.synchronous      ? TUTTI_ENDS_HERE
+                                 : tutti_direct_streams(device) ? TUTTI_ENDS_LATER
+                                                                : TUTTI_ENDS_UNSEEN);
 }
 
 /* Completes a batch that was taken, when it is over. With its device's lock, which this opens. */
@@ -139,7 +147,9 @@ static bool is_over(struct tutti_batch *batch) {
  */
 static struct tutti_real_device *find_ripe(void) {
     unsigned devices = 0;
-    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct) {
+    unsigned all = (1u << tutti_devices()->count) - 1;
+    for (struct tutti_batch *batch = direct.first; batch && devices != all;
+         batch = batch->next_direct) {
         unsigned bit = 1u << batch->device->index;
         if (devices & bit)
             continue;
@@ -247,6 +257,8 @@ static bool has_time(const struct tutti_real_device *device, unsigned length, bo
     unsigned under_way = atomic_load(&commands[device->index]);
     if (tutti_room_working(device) || atomic_load(&delayed[device->index]))
         return false;
+    if (tutti_direct_streams(device))
+        return under_way + length <= MOST_STREAMED;
     if (behind)
         return under_way + length <= MOST_LONGER;
     if (atomic_load(&lone[device->index]))
@@ -385,7 +397,8 @@ static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
 static bool choose_queue(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
     tutti_execution_choose_queue(batch);
-    if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous)
+    if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous ||
+        tutti_direct_streams(device))
         return true;
     bool profiled = batch->first->command.event->profiled;
     if (batch->length > 1 || profiled)

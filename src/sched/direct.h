@@ -30,6 +30,12 @@ bool tutti_direct_goes_on(const struct tutti_batch *batch);
 /* Is there but one device, and does it work in home memory? Then nothing is to be placed. */
 bool tutti_direct_serves_all(void);
 
+/*
+ * Is it that one, with one queue for all, which executes by itself? Then it gets what it is to do
+ * at once, each command with an event, which costs such drivers nothing.
+ */
+bool tutti_direct_streams(const struct tutti_real_device *device);
+
 /* How many µs it has given the device to do that count for StarPU's tasks. */
 double tutti_direct_busy(const struct tutti_real_device *device);
 

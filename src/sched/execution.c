@@ -5,6 +5,7 @@
 #include "log.h"
 #include "memory/room.h"
 #include "memory/svm_home.h"
+#include "sched/direct.h"
 #include "sched/link.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
@@ -91,6 +92,18 @@ static void show_running(struct tutti_batch *batch) {
         pthread_mutex_unlock(&graph->lock);
 }
 
+/* With the lock of those who enqueue. */
+static void note_tail(const struct tutti_batch *batch) {
+    struct tutti_real_device *device = batch->device;
+    const cl_icd_dispatch *driver = device->dispatch;
+    if (!batch->end || !tutti_direct_streams(device) ||
+        driver->clRetainEvent(batch->end) != CL_SUCCESS)
+        return;
+    if (device->place.tail)
+        driver->clReleaseEvent(device->place.tail);
+    device->place.tail = batch->end;
+}
+
 void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) {
     struct tutti_real_device *device = batch->device;
     batch->began = tutti_runtime_about_now();
@@ -115,6 +128,7 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         batch->over = task->result == CL_COMPLETE;
     }
     batch->outcome = CL_COMPLETE;
+    note_tail(batch);
     if (ending == TUTTI_ENDS_LATER && batch->end)
         driver->clFlush(batch->queue);
     else if (!batch->over && ending != TUTTI_ENDS_UNSEEN) /* the last one may have failed */

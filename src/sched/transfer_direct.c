@@ -10,6 +10,7 @@
 #include "memory/pinned.h"
 #include "memory/version.h"
 #include "sched/batch.h"
+#include "sched/direct.h"
 #include "sched/runtime.h"
 
 /*
@@ -57,9 +58,8 @@ static bool blocks(const struct tutti_transfer *transfer) {
 }
 
 static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *device,
-                   cl_command_queue queue, cl_mem mem, cl_event *event) {
+                   cl_command_queue queue, cl_mem mem, bool blocking, cl_event *event) {
     struct tutti_copy copy = {.device = device, .mem = mem};
-    bool blocking = blocks(transfer);
     if (blocking && direction(transfer) == DOWN) /* after a write the memory can be used, no more */
         transfer->task.result = CL_COMPLETE;
     return tutti_copy_enqueue(&copy, queue, direction(transfer) == UP, &transfer->place[0],
@@ -94,6 +94,17 @@ static cl_int move_by_host(const struct tutti_transfer *transfer,
     return error;
 }
 
+/* The end of all that is on the queue. */
+static cl_int mark(const struct tutti_device_task *task, const struct tutti_real_device *device,
+                   cl_command_queue queue, cl_event *event) {
+    if (!event)
+        return CL_SUCCESS;
+    if (task->measured || !device->place.tail)
+        return device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
+    *event = device->place.tail;
+    return device->dispatch->clRetainEvent(*event);
+}
+
 static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,
                       cl_command_queue queue, const struct tutti_storage *const *storage,
                       cl_event *event) {
@@ -104,17 +115,18 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
                            tutti_region_bytes(&transfer->region));
     cl_int error;
     /* Host memory has no times but those of the host, for who asks. */
-    bool timed = storage[0]->bytes && task->command.event->profiled;
+    bool by_host = storage[0]->bytes && !tutti_direct_streams(device);
+    bool timed = by_host && task->command.event->profiled;
     if (moves_nothing(transfer, storage[0]->bytes) && !timed) {
-        error = event ? device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, event)
-                      : CL_SUCCESS;
-    } else if (storage[0]->bytes) {
+        error = mark(task, device, queue, event);
+    } else if (by_host) {
         task->result = CL_COMPLETE;
         error = move_by_host(transfer, device, queue, storage[0]->bytes);
     } else {
         tutti_view_lock_home(task->use->view, device, tutti_region_bytes(&transfer->region),
                              transfer->mapping == TUTTI_UNMAP);
-        error = move(transfer, device, queue, storage[0]->mem, event);
+        error = move(transfer, device, queue, storage[0]->mem,
+                     !storage[0]->bytes && blocks(transfer), event);
     }
     /* Nobody can bring anything to the mapped bytes before the command is over. */
     if (transfer->mapping == TUTTI_UNMAP)
@@ -182,7 +194,7 @@ bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
         up && tutti_region_is_linear(&transfer->region) && transfer->region.size[0] == mem->size;
     task->time = time_of(transfer, view);
     if (view->sibling || view->svm || !view->defined || task->time == 0 ||
-        tutti_version_pins(mem) > (transfer->mapping ? 1 : 0))
+        (!view->at_home && tutti_version_pins(mem) > (transfer->mapping ? 1 : 0)))
         return false;
     task->devices = mem->devices & (view->seat && is_at_home(view) ? 1u << view->seat->index : ~0u);
     transfer->direct = (struct tutti_device_use){

@@ -60,9 +60,10 @@ struct tutti_real_device {
         cl_command_queue kernels;
         cl_command_queue measured; /* with profiling */
         pthread_mutex_t enqueues;  /* held by who enqueues there, as kernels have one object each */
-        pthread_mutex_t ends;      /* guards `last_end` */
-        cl_ulong last_end;         /* of the commands executed so far: host's clock */
-        cl_command_queue uploads;  /* in order; any thread */
+        cl_event tail;        /* the end of what was enqueued, where commands stream (direct.h) */
+        pthread_mutex_t ends; /* guards `last_end` */
+        cl_ulong last_end;    /* of the commands executed so far: host's clock */
+        cl_command_queue uploads;   /* in order; any thread */
         cl_command_queue downloads; /* the same: both directions of the link at once */
         /* A basic device, or Oclgrind: commands are waited for at once, by who enqueues them. */
         bool synchronous;
