@@ -124,11 +124,37 @@ static void complete(struct tutti_batch *batch) {
     tutti_execution_end(batch);
 }
 
-/* Completes the oldest batch of the device. */
-static void complete_next(const struct tutti_real_device *device) {
+/* Is the event's command one of the batch, or behind one of it in an in-order queue? */
+static bool comes_before(const struct tutti_batch *batch, const struct _cl_event *event) {
+    cl_command_queue queue =
+        event->queue && tutti_queue_in_order(event->queue) ? event->queue : NULL;
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next) {
+        const struct _cl_event *own = task->command.event;
+        if (own == event || (queue && own->queue == queue && own->number < event->number))
+            return true;
+    }
+    return false;
+}
+
+/*
+ * The oldest batch that comes before the event, as far as is known here; NULL: there is none, or it
+ * was taken to be completed. Lock held.
+ */
+static struct tutti_batch *find_before_event(const struct _cl_event *event) {
+    struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
+    while (batch && !comes_before(batch, event))
+        batch = batch->next_direct;
+    return batch;
+}
+
+/* Completes the oldest batch of the device; for an event, unless none comes before that any more.
+ */
+static void complete_next(const struct tutti_real_device *device, const struct _cl_event *event) {
     pthread_mutex_lock(&completing[device->index]);
     pthread_mutex_lock(&direct.lock);
-    struct tutti_batch *batch = take_next(device);
+    const struct tutti_batch *before = event ? find_before_event(event) : NULL;
+    struct tutti_batch *batch =
+        !event || (before && before->device == device) ? take_next(device) : NULL;
     pthread_mutex_unlock(&direct.lock);
     if (batch)
         complete(batch);
@@ -183,7 +209,7 @@ static void watch(struct tutti_job *job) {
         struct tutti_real_device *device = find_ripe();
         if (device) {
             pthread_mutex_unlock(&direct.lock);
-            complete_next(device);
+            complete_next(device, NULL);
             worked = tutti_runtime_now();
             length = LOOK;
             pthread_mutex_lock(&direct.lock);
@@ -524,36 +550,15 @@ bool tutti_direct_would_take(const struct tutti_device_task *task) {
            tutti_stay_is_ready(use->view, device, use->mode, 0);
 }
 
-/* Is the event's command one of the batch, or behind one of it in an in-order queue? */
-static bool concerns(const struct tutti_batch *batch, cl_event event) {
-    cl_command_queue queue =
-        event->queue && tutti_queue_in_order(event->queue) ? event->queue : NULL;
-    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
-        if (task->command.event == event || (queue && task->command.event->queue == queue))
-            return true;
-    return false;
-}
-
-/*
- * Completes the next batch of the device where one comes before the event, as far as is known here;
- * false: there is none, or it is not over yet.
- */
+/* Completes a batch that comes before the event; false: see find_before_event. */
 static bool complete_before(cl_event event, bool only_if_over) {
-    struct tutti_batch *next = NULL;
     pthread_mutex_lock(&direct.lock);
-    struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
-    while (batch && !concerns(batch, event))
-        batch = batch->next_direct;
-    const struct tutti_real_device *device = batch ? batch->device : NULL;
-    if (device && only_if_over && !is_over(batch))
-        device = NULL;
-    if (device && pthread_mutex_trylock(&completing[device->index]) == 0)
-        next = take_next(device);
+    struct tutti_batch *batch = find_before_event(event);
+    const struct tutti_real_device *device =
+        batch && (!only_if_over || is_over(batch)) ? batch->device : NULL;
     pthread_mutex_unlock(&direct.lock);
-    if (next)
-        complete(next);
-    else if (device) /* another thread completes one there */
-        complete_next(device);
+    if (device)
+        complete_next(device, event);
     return device != NULL;
 }
 

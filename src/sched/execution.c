@@ -31,6 +31,15 @@ void tutti_execution_choose_queue(struct tutti_batch *batch) {
     }
 }
 
+/* The end of what was enqueued last, or NULL: nothing tells it. With the lock of those who enqueue.
+ */
+static void note_tail(struct tutti_real_device *device, cl_event end) {
+    const cl_icd_dispatch *driver = device->dispatch;
+    if (device->place.tail)
+        driver->clReleaseEvent(device->place.tail);
+    device->place.tail = end && driver->clRetainEvent(end) == CL_SUCCESS ? end : NULL;
+}
+
 static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
                     enum tutti_ending ending) {
     struct tutti_real_device *device = batch->device;
@@ -70,6 +79,8 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
             task->result = error;
             task->real = NULL;
         }
+        if (tutti_direct_streams(device))
+            note_tail(device, task->real);
     }
     if (storage != few)
         free(storage);
@@ -90,18 +101,6 @@ static void show_running(struct tutti_batch *batch) {
     }
     if (graph)
         pthread_mutex_unlock(&graph->lock);
-}
-
-/* With the lock of those who enqueue. */
-static void note_tail(const struct tutti_batch *batch) {
-    struct tutti_real_device *device = batch->device;
-    const cl_icd_dispatch *driver = device->dispatch;
-    if (!batch->end || !tutti_direct_streams(device) ||
-        driver->clRetainEvent(batch->end) != CL_SUCCESS)
-        return;
-    if (device->place.tail)
-        driver->clReleaseEvent(device->place.tail);
-    device->place.tail = batch->end;
 }
 
 void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) {
@@ -128,7 +127,6 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         batch->over = task->result == CL_COMPLETE;
     }
     batch->outcome = CL_COMPLETE;
-    note_tail(batch);
     if (ending == TUTTI_ENDS_LATER && batch->end)
         driver->clFlush(batch->queue);
     else if (!batch->over && ending != TUTTI_ENDS_UNSEEN) /* the last one may have failed */
