@@ -42,11 +42,10 @@ static inline void tutti_last_user_release(struct tutti_last_user *user) {
 
 /*
  * The storage of a buffer, sub-buffer or image: one StarPU handle, as soon as StarPU is to know of
- * it, with a copy in home memory
- * (host) and copies on devices. A buffer and its sub-buffers are separate storage, so that disjoint
- * sub-buffers are independent; what one of them writes makes the others stale there, and they are
- * brought up to date when they are next used. That bookkeeping follows the order of dispatch
- * (sched/graph.h) and is touched by the dispatching thread alone.
+ * it, with a copy in home memory (host) and copies on devices. A buffer and its sub-buffers are
+ * separate storage, so that disjoint sub-buffers are independent; what one of them writes makes the
+ * others stale there, and they are brought up to date when they are next used. That bookkeeping
+ * follows the order of dispatch (sched/graph.h) and is touched by the dispatching thread alone.
  */
 struct tutti_view {
     _Atomic starpu_data_handle_t handle; /* for tutti_view_handle */

@@ -11,7 +11,10 @@
 #include "virtual_device/sampler.h"
 
 #define MOST_ARGUMENTS 16
-/* µs: of what takes longer, two devices do two sooner. */
+/*
+ * µs: of what takes longer two devices do two sooner. One device gains until a batch of several
+ * costs little beside its kernels.
+ */
 #define SHORT 6.0
 #define SHORT_ALONE 50.0
 /* ns, by a clock that is slow: a kernel that takes so long is not what its model says. */

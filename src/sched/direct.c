@@ -24,6 +24,7 @@
 #define MOST 16
 #define MOST_AT_HOME 4
 #define MOST_LONGER 64 /* of those that could not begin earlier elsewhere */
+/* Of one device that has all: the program runs so far ahead of it before its commands wait here. */
 #define MOST_STREAMED 1024
 /* Commands that may be under way on a device when one more comes. */
 #define MOST_AHEAD 4
