@@ -391,8 +391,11 @@ START_TEST(taking_from_a_line) {
 }
 END_TEST
 
+/* For a kernel of which nothing is known. */
 static unsigned place(unsigned able, unsigned before, size_t bytes) {
-    return tutti_policy_place(machine, machine_size, able, before, bytes, 0);
+    const struct tutti_plan_task reader = {.able = able};
+
+    return tutti_policy_place(machine, machine_size, &reader, before, bytes, 0);
 }
 
 START_TEST(content_is_spread) {
@@ -418,6 +421,28 @@ START_TEST(content_stays_if_the_device_is_free) {
 }
 END_TEST
 
+/* A link that is free is no reason to put it where its kernel is slow, or would not be given. */
+START_TEST(content_goes_where_its_kernel_is) {
+    unsigned on[MOST] = {0};
+
+    make_machine(2, 0);
+    struct tutti_plan_task reader = make_task((double[]){100, 10000});
+    for (int i = 0; i < 20; i++) /* of 115 µs each */
+        ck_assert_uint_eq(tutti_policy_place(machine, 2, &reader, MOST, MIB, 0), 0);
+    make_machine(2, 0);
+    reader = make_task((double[]){100, 200});
+    for (int i = 0; i < 40; i++)
+        on[tutti_policy_place(machine, 2, &reader, MOST, MIB, 0)]++;
+    ck_assert_uint_ge(on[1], 15); /* a hundred µs later */
+    ck_assert_uint_le(on[1], 20);
+    make_machine(2, 0);
+    reader.certainty[1] = TUTTI_GUESSED;
+    reader.length[1] = 2000; /* too little to be tried */
+    for (int i = 0; i < 1000; i++)
+        ck_assert_uint_eq(tutti_policy_place(machine, 2, &reader, 1, MIB, 0), 0);
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {equal_devices_share,
                                   unequal_devices_end_together,
@@ -438,7 +463,8 @@ int main(int argc, char **argv) {
                                   a_kernel_that_only_a_slow_device_can_run,
                                   taking_from_a_line,
                                   content_is_spread,
-                                  content_stays_if_the_device_is_free};
+                                  content_stays_if_the_device_is_free,
+                                  content_goes_where_its_kernel_is};
 
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }

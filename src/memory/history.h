@@ -4,6 +4,8 @@
 
 #include "virtual_device/device.h"
 
+struct tutti_model;
+
 /*
  * What became of a memory object so far: which real devices used it, and what went between host
  * memory and each of them. All storage that the object ever has shares it (version.h). Any thread.
@@ -18,7 +20,9 @@ struct tutti_history {
      * often elsewhere.
      */
     atomic_uint hits, strays;
-    unsigned overwrites; /* by the host; for the dispatching thread */
+    /* For the dispatching thread. */
+    unsigned overwrites;              /* by the host */
+    const struct tutti_model *reader; /* of the last kernel that read it, as the next one may do */
     struct {
         atomic_ullong bytes[TUTTI_DIRECTIONS], transfers[TUTTI_DIRECTIONS], evictions;
     } on[TUTTI_MAX_DEVICES];

@@ -145,6 +145,8 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
         else if (open)
             use->view->open_users++;
         use->placed = use->mode & STARPU_R ? use->view->placed : 0;
+        if (use->mode & STARPU_R && task->model)
+            use->view->history->reader = task->model;
         if (use->mode != STARPU_R)
             use->view->placed = 0;
         take_over(use->view, batch, use->mode != STARPU_R);

@@ -386,15 +386,19 @@ bool tutti_policy_is_active(void) {
     return atomic_load_explicit(&policy.active, memory_order_relaxed);
 }
 
-const struct tutti_real_device *
-tutti_policy_place_content(unsigned able, const struct tutti_real_device *before, size_t bytes) {
+const struct tutti_real_device *tutti_policy_place_content(unsigned able,
+                                                           const struct tutti_model *reader,
+                                                           const struct tutti_real_device *before,
+                                                           size_t bytes) {
     const struct tutti_device_list *list = tutti_devices();
     if (!tutti_policy_is_active())
         return NULL;
+    struct tutti_plan_task task;
+    tutti_policy_expect_kernel(reader, able, &task);
     double now = now_in_us();
     pthread_mutex_lock(&policy.lock);
     look_at_devices(TUTTI_LINE_END, now);
-    unsigned best = tutti_policy_place(policy.device, list->count, able,
+    unsigned best = tutti_policy_place(policy.device, list->count, &task,
                                        before ? before->index : list->count, bytes, now);
     pthread_mutex_unlock(&policy.lock);
     return list->device[best];

@@ -6,6 +6,8 @@
 
 #include <starpu.h>
 
+struct tutti_model;
+
 /*
  * The scheduling policy of our own (TUTTI_SCHED=tutti): each task goes to the queue of the device
  * on which it is expected to end first, by our models of kernels and links (policy_choose.h), and
@@ -25,10 +27,12 @@ void tutti_policy_look_again(const struct tutti_real_device *device);
 
 /*
  * The device on which the host best puts new content of `bytes` bytes, among those of `able` (bits,
- * not 0); `before` (may be NULL) had the earlier content. NULL with another policy, which would not
- * know. By any thread.
+ * not 0), if a kernel like that of the model `reader` (may be NULL) is to read it; `before` (may be
+ * NULL) had the earlier content. NULL with another policy, which would not know. By any thread.
  */
-const struct tutti_real_device *
-tutti_policy_place_content(unsigned able, const struct tutti_real_device *before, size_t bytes);
+const struct tutti_real_device *tutti_policy_place_content(unsigned able,
+                                                           const struct tutti_model *reader,
+                                                           const struct tutti_real_device *before,
+                                                           size_t bytes);
 
 #endif

@@ -181,6 +181,15 @@ static double weigh(const struct tutti_plan_task *task, unsigned device, unsigne
     return wait + length * (far_slower ? CAUTION_FAR_SLOWER : caution[certainty]);
 }
 
+/* May the task go to the device? `lead` is the fastest. */
+static bool is_candidate(unsigned count, const struct tutti_plan_task *task, unsigned device,
+                         unsigned lead, bool cold) {
+    bool leads = task->length[device] <= task->length[lead];
+    return is_one_of(device, task->able) && (leads || (!cold && !is_one_of(device, task->tried))) &&
+           (device == lead || task->certainty[device] == TUTTI_MEASURED ||
+            is_worth_a_try(count, task, device));
+}
+
 struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, unsigned count,
                                       const struct tutti_plan_task *task, double now) {
     struct free_links links;
@@ -191,10 +200,7 @@ struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, u
     outlook[lead] = look(devices, count, lead, task, now, &links);
     cost[lead] = weigh(task, lead, lead, &outlook[lead], &outlook[lead], now);
     for (unsigned d = 0; d < count; d++) {
-        bool leads = task->length[d] <= task->length[lead];
-        if (d == lead || !is_one_of(d, task->able) ||
-            (!leads && (cold || is_one_of(d, task->tried))) ||
-            (task->certainty[d] != TUTTI_MEASURED && !is_worth_a_try(count, task, d)))
+        if (d == lead || !is_candidate(count, task, d, lead, cold))
             continue;
         outlook[d] = look(devices, count, d, task, now, &links);
         cost[d] = weigh(task, d, lead, &outlook[d], &outlook[lead], now);
@@ -230,26 +236,32 @@ void tutti_policy_book(struct tutti_plan_device *devices, unsigned count,
     devices[plan->device].ready = plan->end;
 }
 
-unsigned tutti_policy_place(struct tutti_plan_device *devices, unsigned count, unsigned able,
-                            unsigned before, size_t bytes, double now) {
-    double end[TUTTI_PLAN_DEVICES], least = 0;
-    unsigned best = count;
+unsigned tutti_policy_place(struct tutti_plan_device *devices, unsigned count,
+                            const struct tutti_plan_task *reader, unsigned before, size_t bytes,
+                            double now) {
+    struct outlook outlook[TUTTI_PLAN_DEVICES];
+    double cost[TUTTI_PLAN_DEVICES];
+    unsigned lead = fastest(count, reader), best = lead;
+    bool cold = is_cold(count, reader);
     for (unsigned d = 0; d < count; d++) {
-        if (!is_one_of(d, able))
+        double free = devices[d].up.free, moved = 0;
+        double there = transfer(&devices[d].up, &free, now, bytes, &moved);
+        outlook[d] = (struct outlook){.start = devices[d].ready > there ? devices[d].ready : there,
+                                      .moved = moved};
+    }
+    cost[lead] = weigh(reader, lead, lead, &outlook[lead], &outlook[lead], now);
+    for (unsigned d = 0; d < count; d++) {
+        if (d == lead || !is_candidate(count, reader, d, lead, cold))
             continue;
-        double free = devices[d].up.free, length = 0;
-        end[d] = transfer(&devices[d].up, &free, now, bytes, &length);
-        if (devices[d].ready > end[d])
-            end[d] = devices[d].ready;
-        if (best == count || end[d] < end[best]) {
+        cost[d] = weigh(reader, d, lead, &outlook[d], &outlook[lead], now);
+        if (cost[d] < cost[best])
             best = d;
-            least = length;
-        }
     }
     /* Whatever else its users use is where they were: to leave that must win something. */
-    if (before < count && is_one_of(before, able) && end[before] - end[best] < least / 2)
+    if (before < count && is_candidate(count, reader, before, lead, cold) &&
+        cost[before] - cost[best] < outlook[best].moved / 2)
         best = before;
-    double length = 0;
-    transfer(&devices[best].up, &devices[best].up.free, now, bytes, &length);
+    double moved = 0;
+    transfer(&devices[best].up, &devices[best].up.free, now, bytes, &moved);
     return best;
 }

@@ -70,10 +70,12 @@ void tutti_policy_book(struct tutti_plan_device *devices, unsigned count,
                        double now);
 
 /*
- * On which of the devices (`able`, not 0) the host best puts `bytes` that are to be used there.
- * `before` is the device that had the earlier content, if it is one of them. Books the link.
+ * On which of the reader's devices the host best puts `bytes`. The `reader` is a task like the one
+ * that will use them, without data; its lengths are 0 if it is not known. `before` is the device
+ * that had the earlier content, if it is one of them. Books the link.
  */
-unsigned tutti_policy_place(struct tutti_plan_device *devices, unsigned count, unsigned able,
-                            unsigned before, size_t bytes, double now);
+unsigned tutti_policy_place(struct tutti_plan_device *devices, unsigned count,
+                            const struct tutti_plan_task *reader, unsigned before, size_t bytes,
+                            double now);
 
 #endif

@@ -1,25 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/policy_task.h"
 
-void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task) {
-    const struct tutti_device_list *list = tutti_devices();
-    task->able = tutti_batch_devices(batch);
+static void begin(struct tutti_plan_task *task, unsigned able) {
+    task->able = able;
     task->others = 0;
     task->tried = 0;
-    for (unsigned d = 0; d < list->count; d++) {
+    task->count = 0;
+    for (unsigned d = 0; d < TUTTI_PLAN_DEVICES; d++) {
         task->length[d] = 0;
         task->certainty[d] = TUTTI_MEASURED;
+    }
+}
+
+static void add(struct tutti_plan_task *task, const struct tutti_model *model) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; d < list->count; d++) {
+        enum tutti_certainty certainty;
         if (!(task->able & 1u << d))
             continue;
-        for (struct tutti_device_task *part = batch->first; part; part = part->next) {
-            enum tutti_certainty certainty;
-            task->length[d] += tutti_model_estimate(part->model, list->device[d], &certainty);
-            if (certainty > task->certainty[d])
-                task->certainty[d] = certainty;
-            if (certainty != TUTTI_MEASURED && tutti_model_is_tried(part->model, list->device[d]))
-                task->tried |= 1u << d;
-        }
+        task->length[d] += tutti_model_estimate(model, list->device[d], &certainty);
+        if (certainty > task->certainty[d])
+            task->certainty[d] = certainty;
+        if (certainty != TUTTI_MEASURED && tutti_model_is_tried(model, list->device[d]))
+            task->tried |= 1u << d;
     }
+}
+
+void tutti_policy_expect_kernel(const struct tutti_model *model, unsigned able,
+                                struct tutti_plan_task *task) {
+    begin(task, able);
+    if (model)
+        add(task, model);
+}
+
+void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task) {
+    begin(task, tutti_batch_devices(batch));
+    for (struct tutti_device_task *part = batch->first; part; part = part->next)
+        add(task, part->model);
 }
 
 void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task *task,

@@ -7,6 +7,10 @@
 
 #define TUTTI_MOST_DATA 64 /* of one task that are looked at */
 
+/* What the model (NULL: nothing is known) says of a kernel on the devices of `able`. */
+void tutti_policy_expect_kernel(const struct tutti_model *model, unsigned able,
+                                struct tutti_plan_task *task);
+
 /* Which devices may execute the batch, and what the models say of it there. */
 void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task);
 

@@ -34,5 +34,5 @@ const struct tutti_real_device *tutti_straight_device(const struct tutti_view *v
                                           : NULL;
     if (goes_astray(history))
         return before;
-    return tutti_policy_place_content(able, before, view->size);
+    return tutti_policy_place_content(able, history->reader, before, view->size);
 }
