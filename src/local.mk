@@ -57,6 +57,7 @@ libtutti_la_SOURCES += \
 	src/sched/copy_task.c src/sched/copy_task.h \
 	src/sched/device_task.c src/sched/device_task.h \
 	src/sched/direct.c src/sched/direct.h \
+	src/sched/direct_end.c src/sched/direct_end.h \
 	src/sched/execution.c src/sched/execution.h \
 	src/sched/idle.c src/sched/idle.h \
 	src/sched/environment.c src/sched/environment.h \

@@ -4,7 +4,7 @@
 
 #include "entry_points.h"
 #include "sched/command.h"
-#include "sched/direct.h"
+#include "sched/direct_end.h"
 
 CL_API_ENTRY cl_event CL_API_CALL tutti_clCreateUserEvent(cl_context context, cl_int *errcode_ret) {
     cl_event event = NULL;

@@ -4,7 +4,7 @@
 
 #include "entry_points.h"
 #include "sched/command.h"
-#include "sched/direct.h"
+#include "sched/direct_end.h"
 #include "virtual_device/device.h"
 
 #include <stdlib.h>

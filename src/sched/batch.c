@@ -7,6 +7,7 @@
 #include "memory/stay.h"
 #include "memory/version.h"
 #include "sched/direct.h"
+#include "sched/direct_end.h"
 #include "virtual_device/device.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "context.h"
 #include "memory/room.h"
-#include "sched/direct.h"
+#include "sched/direct_end.h"
 #include "sched/execution.h"
 #include "sched/idle.h"
 #include "sched/link.h"

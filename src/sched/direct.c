@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/direct.h"
 
-#include "clock.h"
 #include "context.h"
 #include "env.h"
-#include "log.h"
 #include "memory/room.h"
 #include "memory/stay.h"
 #include "memory/version.h"
+#include "sched/direct_end.h"
 #include "sched/execution.h"
 #include "sched/link.h"
 #include "sched/policy.h"
@@ -15,7 +14,6 @@
 #include "sched/runtime.h"
 
 #include <string.h>
-#include <sys/prctl.h>
 
 /*
  * Commands of one batch: more are worth a StarPU task, in which the device's own thread enqueues
@@ -29,35 +27,12 @@
 /* Commands that may be under way on a device when one more comes. */
 #define MOST_AHEAD 4
 
-/* ns */
-#define LOOK 100000u    /* between two looks at what nobody waits for, */
-#define RARELY 400000u  /* at most, while the program waits for all that there is, */
-#define SELDOM 1000000u /* and while there is nothing */
-#define DROWSY 5000000u /* without anything to look after: the thread goes */
-
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
 static atomic_uint delayed[TUTTI_MAX_DEVICES];  /* direct batches that lack a stay yet */
 
 /* µs that those of a longer kernel take the device, and how many there are. */
 static atomic_uint lone[TUTTI_MAX_DEVICES];
 static atomic_uint lone_batches;
-
-/* One thread at a time for each device, so that commands end in the order of their execution. */
-static pthread_mutex_t completing[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
-                                                            PTHREAD_MUTEX_INITIALIZER};
-
-static struct {
-    pthread_mutex_t lock; /* guards all below, and what the listed batches say of themselves */
-    pthread_cond_t wake;
-    struct tutti_batch *first, **last; /* to be completed, oldest first */
-    atomic_uint count;
-    unsigned look; /* counts the thread's looks */
-    struct tutti_job watch;
-    bool watched, hurry, stopped;
-} direct = {.lock = PTHREAD_MUTEX_INITIALIZER,
-            .wake = PTHREAD_COND_INITIALIZER,
-            .last = &direct.first,
-            .look = 1};
 
 bool tutti_direct_serves_all(void) {
     const struct tutti_device_list *list = tutti_devices();
@@ -74,170 +49,13 @@ bool tutti_direct_is_wanted(void) {
     return !wanted || strcmp(wanted, "never") != 0;
 }
 
-/* Changes the number of listed batches, which other threads read. Lock held. */
-static void count(int more) {
-    unsigned now = atomic_load_explicit(&direct.count, memory_order_relaxed);
-    atomic_store_explicit(&direct.count, now + (unsigned)more, memory_order_release);
-}
-
-/* Takes the oldest batch of the device out of the list; NULL: there is none. Lock held. */
-static struct tutti_batch *take_next(const struct tutti_real_device *device) {
-    struct tutti_batch **link = &direct.first;
-    while (*link && (*link)->device != device)
-        link = &(*link)->next_direct;
-    struct tutti_batch *batch = direct.stopped ? NULL : *link;
-    if (batch) {
-        *link = batch->next_direct;
-        if (!*link)
-            direct.last = link;
-        count(-1);
-    }
-    return batch;
-}
-
-static void leave(const struct tutti_batch *batch) {
+void tutti_direct_leave(const struct tutti_batch *batch) {
     if (batch->lone) {
         atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
         atomic_fetch_sub(&lone_batches, 1);
         tutti_policy_look_again(batch->device);
     }
     atomic_fetch_sub(&commands[batch->device->index], batch->length);
-}
-
-static void start(struct tutti_batch *batch) {
-    struct tutti_real_device *device = batch->device;
-    tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
-    tutti_execution_start(batch, device->place.synchronous      ? TUTTI_ENDS_HERE
-                                 : tutti_direct_streams(device) ? TUTTI_ENDS_LATER
-                                                                : TUTTI_ENDS_UNSEEN);
-}
-
-/* Completes a batch that was taken, when it is over. With its device's lock, which this opens. */
-static void complete(struct tutti_batch *batch) {
-    const struct tutti_real_device *device = batch->device;
-    if (device->place.synchronous)
-        start(batch);
-    else
-        tutti_execution_wait(batch);
-    leave(batch);
-    tutti_execution_collect(batch);
-    pthread_mutex_unlock(&completing[device->index]);
-    tutti_execution_end(batch);
-}
-
-/* Is the event's command one of the batch, or behind one of it in an in-order queue? */
-static bool comes_before(const struct tutti_batch *batch, const struct _cl_event *event) {
-    cl_command_queue queue =
-        event->queue && tutti_queue_in_order(event->queue) ? event->queue : NULL;
-    for (const struct tutti_device_task *task = batch->first; task; task = task->next) {
-        const struct _cl_event *own = task->command.event;
-        if (own == event || (queue && own->queue == queue && own->number < event->number))
-            return true;
-    }
-    return false;
-}
-
-/*
- * The oldest batch that comes before the event, as far as is known here; NULL: there is none, or it
- * was taken to be completed. Lock held.
- */
-static struct tutti_batch *find_before_event(const struct _cl_event *event) {
-    struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
-    while (batch && !comes_before(batch, event))
-        batch = batch->next_direct;
-    return batch;
-}
-
-/* Completes the oldest batch of the device; for an event, unless none comes before that any more.
- */
-static void complete_next(const struct tutti_real_device *device, const struct _cl_event *event) {
-    pthread_mutex_lock(&completing[device->index]);
-    pthread_mutex_lock(&direct.lock);
-    const struct tutti_batch *before = event ? find_before_event(event) : NULL;
-    struct tutti_batch *batch =
-        !event || (before && before->device == device) ? take_next(device) : NULL;
-    pthread_mutex_unlock(&direct.lock);
-    if (batch)
-        complete(batch);
-    else
-        pthread_mutex_unlock(&completing[device->index]);
-}
-
-static bool is_over(struct tutti_batch *batch) {
-    return batch->device->place.synchronous || tutti_execution_is_over(batch);
-}
-
-/*
- * A device whose next batch can be completed without delay, in a thread that has time: one that was
- * there at the look before this one. If there is one device and something depends on it, a wait for
- * it is no delay. Lock held.
- */
-static struct tutti_real_device *find_ripe(void) {
-    unsigned devices = 0;
-    unsigned all = (1u << tutti_devices()->count) - 1;
-    for (struct tutti_batch *batch = direct.first; batch && devices != all;
-         batch = batch->next_direct) {
-        unsigned bit = 1u << batch->device->index;
-        if (devices & bit)
-            continue;
-        devices |= bit;
-        if (direct.hurry && tutti_devices()->count == 1)
-            return batch->device;
-        if (!batch->looked && !batch->device->place.synchronous)
-            tutti_execution_flush(batch);
-        if (!batch->looked)
-            batch->looked = direct.look;
-        if ((direct.hurry || batch->looked != direct.look) && is_over(batch))
-            return batch->device;
-    }
-    return NULL;
-}
-
-static void doze(unsigned length) {
-    struct timespec deadline = tutti_clock_deadline(direct.hurry ? LOOK / 10 : length);
-    pthread_cond_timedwait(&direct.wake, &direct.lock, &deadline);
-    if (++direct.look == 0)
-        direct.look = 1;
-}
-
-static void watch(struct tutti_job *job) {
-    (void)job;
-    prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0); /* else Linux adds up to 50 µs to each sleep */
-    cl_ulong worked = tutti_runtime_now();
-    unsigned length = LOOK;
-    pthread_mutex_lock(&direct.lock);
-    while (!direct.stopped && (direct.first || tutti_runtime_now() - worked < DROWSY)) {
-        struct tutti_real_device *device = find_ripe();
-        if (device) {
-            pthread_mutex_unlock(&direct.lock);
-            complete_next(device, NULL);
-            worked = tutti_runtime_now();
-            length = LOOK;
-            pthread_mutex_lock(&direct.lock);
-        } else {
-            if (!direct.first)
-                direct.hurry = false;
-            doze(direct.first ? length : SELDOM);
-            length = 2 * length < RARELY ? 2 * length : RARELY;
-        }
-    }
-    direct.watched = false;
-    pthread_mutex_unlock(&direct.lock);
-}
-
-static void enter(struct tutti_batch *batch) {
-    batch->next_direct = NULL;
-    pthread_mutex_lock(&direct.lock);
-    *direct.last = batch;
-    direct.last = &batch->next_direct;
-    count(1);
-    bool watched = direct.watched || direct.stopped;
-    direct.watched = true;
-    pthread_mutex_unlock(&direct.lock);
-    if (!watched) {
-        direct.watch.run = watch;
-        tutti_pool_run(&direct.watch);
-    }
 }
 
 /* One of the batch's stays is acquired, or all were asked for. */
@@ -249,7 +67,7 @@ static void granted(void *argument) {
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
         if (!stay) {
-            leave(batch);
+            tutti_direct_leave(batch);
             atomic_fetch_sub(&delayed[device], 1);
             tutti_execution_fail(batch, CL_OUT_OF_HOST_MEMORY);
             return;
@@ -257,20 +75,9 @@ static void granted(void *argument) {
         batch->use[i].storage = atomic_load(&stay->storage);
     }
     if (!batch->device->place.synchronous)
-        start(batch);
-    enter(batch);
+        tutti_direct_start(batch);
+    tutti_direct_enter(batch);
     atomic_fetch_sub(&delayed[device], 1);
-}
-
-/* Does the device execute a batch, or may it do so? */
-static bool is_at_work(const struct tutti_real_device *device) {
-    bool at_work = false;
-    pthread_mutex_lock(&direct.lock);
-    for (const struct tutti_batch *batch = direct.first; batch && !at_work;
-         batch = batch->next_direct)
-        at_work = batch->device == device && !batch->over;
-    pthread_mutex_unlock(&direct.lock);
-    return at_work;
 }
 
 /*
@@ -290,21 +97,11 @@ static bool has_time(const struct tutti_real_device *device, unsigned length, bo
         return under_way + length <= MOST_LONGER;
     if (atomic_load(&lone[device->index]))
         return false;
-    if (device->shares_host && !device->place.synchronous && under_way && is_at_work(device))
+    if (device->shares_host && !device->place.synchronous && under_way &&
+        tutti_direct_is_at_work(device))
         return false;
     unsigned most = device->shares_host ? MOST_AT_HOME : under_way ? MOST_AHEAD : MOST;
     return under_way + length <= most;
-}
-
-void tutti_direct_hurry(void) {
-    if (atomic_load(&direct.count) == 0)
-        return;
-    pthread_mutex_lock(&direct.lock);
-    if (!direct.hurry) {
-        direct.hurry = true;
-        pthread_cond_signal(&direct.wake);
-    }
-    pthread_mutex_unlock(&direct.lock);
 }
 
 static void arrive(const struct tutti_batch *batch) {
@@ -549,61 +346,4 @@ bool tutti_direct_would_take(const struct tutti_device_task *task) {
     const struct tutti_real_device *device = seat ? seat : tutti_devices()->device[0];
     return tutti_stay_is_there(use->view, device, use->mode) ||
            tutti_stay_is_ready(use->view, device, use->mode, 0);
-}
-
-/* Completes a batch that comes before the event; false: see find_before_event. */
-static bool complete_before(cl_event event, bool only_if_over) {
-    pthread_mutex_lock(&direct.lock);
-    struct tutti_batch *batch = find_before_event(event);
-    const struct tutti_real_device *device =
-        batch && (!only_if_over || is_over(batch)) ? batch->device : NULL;
-    pthread_mutex_unlock(&direct.lock);
-    if (device)
-        complete_next(device, event);
-    return device != NULL;
-}
-
-void tutti_direct_help(cl_event event) {
-    while (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
-        if (!complete_before(event, false)) {
-            tutti_direct_hurry(); /* it may wait for another queue */
-            return;
-        }
-}
-
-void tutti_direct_look(cl_event event) {
-    if (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
-        complete_before(event, true);
-}
-
-void tutti_direct_flush(void) {
-    if (atomic_load(&direct.count) == 0)
-        return;
-    bool unstarted = false;
-    pthread_mutex_lock(&direct.lock);
-    for (struct tutti_batch *batch = direct.first; batch && !direct.stopped;
-         batch = batch->next_direct) {
-        unstarted = unstarted || (batch->lone && batch->device->place.synchronous);
-        if (!batch->device->place.synchronous)
-            tutti_execution_flush(batch);
-    }
-    pthread_mutex_unlock(&direct.lock);
-    if (unstarted)
-        tutti_direct_hurry();
-}
-
-void tutti_direct_mark(const struct tutti_real_device *device) {
-    if (atomic_load(&direct.count) == 0)
-        return;
-    pthread_mutex_lock(&direct.lock);
-    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
-        if (!direct.stopped && batch->device == device && !device->place.synchronous)
-            tutti_execution_mark(batch);
-    pthread_mutex_unlock(&direct.lock);
-}
-
-void tutti_direct_stop(void) {
-    pthread_mutex_lock(&direct.lock);
-    direct.stopped = true;
-    pthread_mutex_unlock(&direct.lock);
 }

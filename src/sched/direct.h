@@ -9,7 +9,7 @@
  * in that, with nothing else to order them: they go straight to a device, as they would without
  * Tutti, and their views stay there (memory/stay.h). So do longer kernels on data in home memory
  * while nothing else is under way, or behind others that they wait for, or if there is one device.
- * A thread that waits for one sees to its end itself; a host thread looks after the others.
+ * direct_end.h sees to their end.
  */
 
 /* Does TUTTI_DIRECT let commands go past StarPU at all? */
@@ -32,27 +32,14 @@ bool tutti_direct_serves_all(void);
 
 /*
  * Is it that one, with one queue for all, which executes by itself? Then it gets what it is to do
- * at once, each command with an event, which costs such drivers nothing.
+ * at once, each batch with an event, which costs such drivers nothing.
  */
 bool tutti_direct_streams(const struct tutti_real_device *device);
 
 /* How many µs it has given the device to do that count for StarPU's tasks. */
 double tutti_direct_busy(const struct tutti_real_device *device);
 
-/* Something waits for the end of a direct batch, though no thread does. */
-void tutti_direct_hurry(void);
-
-/* For a thread that is about to wait for the event: completes what it waits for, as far as here. */
-void tutti_direct_help(cl_event event);
-
-/* The same for who only looks at the event's status: completes what is over. */
-void tutti_direct_look(cl_event event);
-
-/* The program wants to see its commands begin, or others are about to come behind them. */
-void tutti_direct_flush(void);
-void tutti_direct_mark(const struct tutti_real_device *device);
-
-/* The process ends: drivers may be gone. */
-void tutti_direct_stop(void);
+/* The batch is over, or will not begin: the device has less to do. */
+void tutti_direct_leave(const struct tutti_batch *batch);
 
 #endif

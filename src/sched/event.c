@@ -2,7 +2,7 @@
 #include "sched/event.h"
 
 #include "sched/command.h"
-#include "sched/direct.h"
+#include "sched/direct_end.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>

@@ -31,8 +31,7 @@ void tutti_execution_choose_queue(struct tutti_batch *batch) {
     }
 }
 
-/* The end of what was enqueued last, or NULL: nothing tells it. With the lock of those who enqueue.
- */
+/* Of what was enqueued last; NULL: nothing tells it. With the lock of those who enqueue. */
 static void note_tail(struct tutti_real_device *device, cl_event end) {
     const cl_icd_dispatch *driver = device->dispatch;
     if (device->place.tail)

@@ -6,7 +6,7 @@
 #include "log.h"
 #include "memory/pinned.h"
 #include "memory/storage.h"
-#include "sched/direct.h"
+#include "sched/direct_end.h"
 #include "sched/environment.h"
 #include "sched/idle.h"
 #include "sched/model.h"

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_DIRECT_END_H
+#define TUTTI_DIRECT_END_H
+
+#include "sched/batch.h"
+
+/*
+ * The end of what went past StarPU (direct.h): a thread that waits for one sees to its end itself;
+ * a host thread looks after the others. On each device they end in the order of their execution.
+ */
+
+/* Gives the batch to its device, which has all that it needs; a synchronous one executes it. */
+void tutti_direct_start(struct tutti_batch *batch);
+
+/* From now on the batch is completed here. It was started, unless its device is synchronous. */
+void tutti_direct_enter(struct tutti_batch *batch);
+
+/* Does the device execute such a batch, or may it do so? */
+bool tutti_direct_is_at_work(const struct tutti_real_device *device);
+
+/* Something waits for the end of a direct batch, though no thread does. */
+void tutti_direct_hurry(void);
+
+/* For a thread that is about to wait for the event: completes what it waits for, as far as here. */
+void tutti_direct_help(cl_event event);
+
+/* The same for who only looks at the event's status: completes what is over. */
+void tutti_direct_look(cl_event event);
+
+/* The program wants to see its commands begin, or others are about to come behind them. */
+void tutti_direct_flush(void);
+void tutti_direct_mark(const struct tutti_real_device *device);
+
+/* The process ends: drivers may be gone. */
+void tutti_direct_stop(void);
+
+#endif
