@@ -55,6 +55,7 @@ libtutti_la_SOURCES += \
 	src/sched/batch.c src/sched/batch.h \
 	src/sched/command.c src/sched/command.h \
 	src/sched/copy_task.c src/sched/copy_task.h \
+	src/sched/crew.c src/sched/crew.h \
 	src/sched/device_task.c src/sched/device_task.h \
 	src/sched/direct.c src/sched/direct.h \
 	src/sched/direct_end.c src/sched/direct_end.h \

@@ -39,6 +39,7 @@ TUTTI_TESTS = \
 	tests/test_fresh \
 	tests/test_lone \
 	tests/test_stream \
+	tests/test_crew \
 	tests/test_late_build \
 	tests/test_exit \
 	tests/test_shared_cache \
@@ -229,9 +230,12 @@ tests_test_direct_LDADD = $(TEST_LIBS)
 tests_test_lone_SOURCES = tests/test_lone.c tests/task_counts.h
 tests_test_lone_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lone_LDADD = $(TEST_LIBS)
-tests_test_stream_SOURCES = tests/test_stream.c tests/task_counts.h
+tests_test_stream_SOURCES = tests/test_stream.c tests/streams.c tests/streams.h tests/task_counts.h
 tests_test_stream_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_stream_LDADD = $(TEST_LIBS)
+tests_test_crew_SOURCES = tests/test_crew.c tests/streams.c tests/streams.h tests/task_counts.h
+tests_test_crew_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_crew_LDADD = $(TEST_LIBS)
 
 tests_test_late_build_SOURCES = tests/test_late_build.c tests/task_counts.h
 tests_test_late_build_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -38,6 +38,19 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
     return stay;
 }
 
+struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_access_mode mode) {
+    pthread_mutex_lock(&lock);
+    struct tutti_stay *stay = view->stay;
+    if (stay && (stay->writes || stay->silent || mode == STARPU_R)) {
+        atomic_fetch_add(&stay->references, 1);
+        stay->writes = stay->writes || mode != STARPU_R;
+    } else {
+        stay = NULL;
+    }
+    pthread_mutex_unlock(&lock);
+    return stay;
+}
+
 bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device *device,
                          enum starpu_data_access_mode mode, unsigned users) {
     int allocated = 0, valid = 0;
@@ -62,7 +75,7 @@ static void acquired(void *argument) {
     struct tutti_stay *stay = argument;
     tutti_view_take_over(stay->view);
     atomic_store(&stay->storage, find_storage(stay));
-    stay->granted(stay->argument);
+    stay->granted(stay, stay->argument);
 }
 
 static void acquire(struct tutti_stay *stay, enum starpu_data_access_mode mode,
@@ -97,17 +110,19 @@ static void attach(struct tutti_stay *stay) {
 }
 
 struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_device *device,
-                                    enum starpu_data_access_mode mode,
-                                    void (*granted)(void *argument), void *argument) {
+                                    enum starpu_data_access_mode mode, bool alone,
+                                    void (*granted)(struct tutti_stay *stay, void *argument),
+                                    void *argument) {
     struct tutti_stay *stay = malloc(sizeof(*stay));
     if (!stay)
         return NULL;
+    *stay = (struct tutti_stay){0};
     atomic_init(&stay->references, 2); /* the view's and the caller's */
     atomic_init(&stay->storage, NULL);
     stay->view = view;
     stay->device = device;
     stay->writes = mode != STARPU_R;
-    stay->silent = tutti_view_is_just_home(view);
+    stay->silent = alone && tutti_view_is_just_home(view);
     if (stay->silent && tutti_devices()->count == 1)
         stay->writes = true; /* no other device would read at the same time */
     stay->granted = granted;

@@ -11,6 +11,8 @@
  * as something else wants the view, or the device is short of memory. What is at home, and used by
  * nobody, is acquired only then, if commands still use it: StarPU need not know of it before.
  */
+struct tutti_device_use;
+
 struct tutti_stay {
     atomic_uint references;
     struct tutti_view *view;
@@ -18,8 +20,11 @@ struct tutti_stay {
     bool writes; /* acquired for writing as well */
     bool silent; /* StarPU does not know of it; for who takes the view's reference */
     const struct tutti_storage *_Atomic storage; /* the device's copy; NULL until acquired */
-    void (*granted)(void *argument);
+    void (*granted)(struct tutti_stay *stay, void *argument);
     void *argument;
+    /* Who uses it, where the crew keeps their order (crew.c); those from `waiting` on don't yet. */
+    struct tutti_device_use *first, *last, *waiting;
+    bool open, writing;              /* it is acquired; the first one writes */
     cl_command_queue queue;          /* of its last commands; for the dispatching thread */
     struct tutti_stay *next, **link; /* among all that views refer to */
 };
@@ -33,6 +38,12 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
                                    enum starpu_data_access_mode mode);
 
 /*
+ * The view's stay, if it is good for that mode once it is acquired, on any device: a reference.
+ * Else NULL. By the dispatching thread.
+ */
+struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_access_mode mode);
+
+/*
  * Can the view be acquired there at once, without any transfer or allocation? `users`: how many
  * commands of the caller use it.
  */
@@ -41,12 +52,13 @@ bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device
 
 /*
  * Begins a stay, in place of another one, and returns a reference; NULL when out of memory. Calls
- * `granted` once it is acquired: maybe at once, maybe from one of StarPU's threads. By the
- * dispatching thread.
+ * `granted` once it is acquired: maybe at once, maybe from one of StarPU's threads. `alone`: no
+ * commands use the view but the caller's. By the dispatching thread.
  */
 struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_device *device,
-                                    enum starpu_data_access_mode mode,
-                                    void (*granted)(void *argument), void *argument);
+                                    enum starpu_data_access_mode mode, bool alone,
+                                    void (*granted)(struct tutti_stay *stay, void *argument),
+                                    void *argument);
 
 void tutti_stay_release(struct tutti_stay *stay); /* NULL is allowed */
 

@@ -3,9 +3,8 @@
 
 #include "log.h"
 #include "memory/version.h"
-#include "sched/batch.h"
+#include "sched/crew.h"
 #include "sched/direct.h"
-#include "sched/policy.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
 #include "virtual_device/sampler.h"
@@ -16,24 +15,9 @@
  * costs little beside its kernels.
  */
 #define SHORT 6.0
-#define SHORT_ALONE 50.0
+#define SHORT_ALONE 200.0
 /* ns, by a clock that is slow: a kernel that takes so long is not what its model says. */
 #define LATE 8000000u
-
-static bool able; /* do the devices, and the settings, allow it? */
-
-static void look_at_devices(void) {
-    const struct tutti_device_list *list = tutti_devices();
-    able = tutti_direct_is_wanted() && tutti_batch_goes_by_time();
-    for (unsigned d = 0; d < list->count; d++)
-        able = able && list->device[d]->at_home && tutti_device_executes_in_call(list->device[d]);
-}
-
-static bool is_able(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, look_at_devices);
-    return able && tutti_policy_is_active() && tutti_runtime_usable();
-}
 
 static bool are_complete(struct tutti_wait_list list) {
     for (cl_uint i = 0; i < list.count; i++)
@@ -189,7 +173,7 @@ bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct
     struct tutti_invocation call = {
         .kernel = kernel, .range = *range, .mem = mem, .mem_of = mem_of};
     bool entered = false;
-    if (!is_able() || kernel->prints || !are_complete(list))
+    if (!tutti_crew_serves() || kernel->prints || !are_complete(list))
         return false;
     pthread_mutex_lock(&kernel->lock);
     bool done = try(queue, &call, type, event, &entered);

@@ -6,6 +6,7 @@
 #include "log.h"
 #include "memory/stay.h"
 #include "memory/version.h"
+#include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/direct_end.h"
 #include "virtual_device/device.h"
@@ -55,7 +56,7 @@ static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool w
 static struct tutti_batch *last_of(struct tutti_view *view) {
     struct tutti_batch *batch = (struct tutti_batch *)view->last_user;
     if (batch && atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
-        if (batch->computes || !view->at_home)
+        if ((batch->computes || !view->at_home) && !tutti_crew_serves())
             view->seat = batch->brief ? batch->device : NULL;
         view->last_user = NULL;
         release(batch);
@@ -282,7 +283,7 @@ void tutti_batch_forget(struct tutti_graph *graph) {
 /* Notes a batch that others may be collected behind. */
 static void remember(struct tutti_batch *batch) {
     struct tutti_batch **recent = batch->context->graph.recent;
-    if (!batch->brief || !crowd_devices(batch->devices | batch->late, 0))
+    if (!batch->brief || tutti_crew_serves() || !crowd_devices(batch->devices | batch->late, 0))
         return;
     release(recent[TUTTI_RECENT_BATCHES - 1]);
     memmove(recent + 1, recent, (TUTTI_RECENT_BATCHES - 1) * sizeof(*recent));
@@ -313,7 +314,7 @@ static struct tutti_batch *find_ahead(struct tutti_graph *graph, unsigned device
 
 static void submit(struct tutti_batch *batch) {
     remember(batch);
-    if (tutti_direct_submit(batch))
+    if (tutti_crew_serves() ? tutti_crew_submit(batch) : tutti_direct_submit(batch))
         return;
     for (unsigned i = 0; i < batch->count; i++)
         tutti_stay_make_way(batch->use[i].view, batch->use[i].mode != STARPU_R);
@@ -333,6 +334,17 @@ static void submit_open(struct tutti_batch *batch) {
     batch->behind = NULL;
     atomic_store(&batch->state, TUTTI_BATCH_SUBMITTED);
     submit(batch);
+}
+
+bool tutti_batch_comes_before(const struct tutti_batch *batch, const struct _cl_event *event) {
+    bool in_order = event->queue && tutti_queue_in_order(event->queue);
+    cl_command_queue queue = in_order || event->after_all ? event->queue : NULL;
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next) {
+        const struct _cl_event *own = task->command.event;
+        if (own == event || (queue && own->queue == queue && own->number < event->number))
+            return true;
+    }
+    return false;
 }
 
 void tutti_batch_flush(struct tutti_graph *graph) {
@@ -455,6 +467,8 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
  */
 static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
     struct conflicts conflicts = {NULL, NULL, true};
+    if (tutti_crew_serves())
+        return false;
     if (may_join(task)) {
         conflicts = find_conflicts(task);
         join_others(graph, task, &conflicts);
@@ -482,6 +496,8 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
 bool tutti_batch_would_take(struct tutti_device_task *task) {
     if (!may_join(task))
         return false;
+    if (tutti_crew_serves())
+        return tutti_crew_would_take(task);
     struct conflicts conflicts = find_conflicts(task);
     if (conflicts.several)
         return false;

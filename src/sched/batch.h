@@ -53,9 +53,10 @@ struct tutti_batch {
     bool over;      /* its last command has ended in the driver's call, and so all before it */
     cl_int outcome; /* of commands that have no event */
 
-    bool direct;         /* past StarPU (direct.h) */
-    atomic_uint missing; /* stays that are not yet acquired */
+    bool direct;         /* past StarPU (direct.h, crew.h) */
+    atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
     unsigned looked;     /* when the host thread looked at it first; 0: not yet */
+    double wait;         /* of the crew's: µs until devices have ended what is before it */
     struct tutti_batch *next_direct;
 };
 
@@ -70,6 +71,9 @@ void tutti_batch_add(struct tutti_device_task *task);
  * anyway, at home, so that a device does it best? By the dispatching thread.
  */
 bool tutti_batch_would_take(struct tutti_device_task *task);
+
+/* Is the event's command one of the batch, or behind one of it in its queue? */
+bool tutti_batch_comes_before(const struct tutti_batch *batch, const struct _cl_event *event);
 
 /* Submits all open batches, before something else is dispatched. By the dispatching thread. */
 void tutti_batch_flush(struct tutti_graph *graph);

@@ -105,6 +105,7 @@ static void leave_host_list(cl_command_queue queue, cl_event event) {
 /* The edges that the queue itself demands (5.11). Lock held. */
 static bool order_in_queue(cl_command_queue queue, struct tutti_command *command) {
     cl_event event = command->event;
+    event->after_all = command->waits_for_all;
     if (queue->strict)
         return !queue->last ||
                tutti_event_add_dependant(queue->last, event, TUTTI_PUBLISHED, false);

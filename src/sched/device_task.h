@@ -23,8 +23,11 @@ struct tutti_device_task {
         /* Of a task: its place among its batch's. Of a batch: the device's copy. */
         unsigned slot;
         const struct tutti_storage *storage;
-        struct tutti_stay *stay; /* a reference, if the batch goes past StarPU (direct.h) */
+        struct tutti_stay *stay; /* a reference, if the batch goes past StarPU (direct.h, crew.h) */
         unsigned placed;         /* the view's, as the task finds it */
+        /* Of a batch of the crew's: among the users of the stay, in their order (crew.c). */
+        struct tutti_device_use *before, *after;
+        struct tutti_batch *batch;
     } * use;
     double time; /* µs on the device that was measured to be best at it; 0: not measured */
     /* A kernel whose program is built for some devices later (late_build.h); else all zero. */

@@ -59,8 +59,7 @@ void tutti_direct_leave(const struct tutti_batch *batch) {
 }
 
 /* One of the batch's stays is acquired, or all were asked for. */
-static void granted(void *argument) {
-    struct tutti_batch *batch = argument;
+static void step(struct tutti_batch *batch) {
     unsigned device = batch->device->index;
     if (atomic_fetch_sub(&batch->missing, 1) != 1)
         return;
@@ -78,6 +77,11 @@ static void granted(void *argument) {
         tutti_direct_start(batch);
     tutti_direct_enter(batch);
     atomic_fetch_sub(&delayed[device], 1);
+}
+
+static void granted(struct tutti_stay *stay, void *batch) {
+    (void)stay;
+    step(batch);
 }
 
 /*
@@ -302,7 +306,7 @@ static bool submit(struct tutti_batch *batch) {
         struct tutti_device_use *use = &batch->use[i];
         if (!use->stay) {
             atomic_fetch_add(&batch->missing, 1);
-            use->stay = tutti_stay_begin(use->view, device, use->mode, granted, batch);
+            use->stay = tutti_stay_begin(use->view, device, use->mode, true, granted, batch);
             if (!use->stay)
                 atomic_fetch_sub(&batch->missing, 1);
         }
@@ -311,7 +315,7 @@ static bool submit(struct tutti_batch *batch) {
         if (!use->view->seat)
             use->view->seat = device;
     }
-    granted(batch);
+    step(batch);
     return true;
 }
 

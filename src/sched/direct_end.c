@@ -75,25 +75,13 @@ static void complete(struct tutti_batch *batch) {
     tutti_execution_end(batch);
 }
 
-/* Is the event's command one of the batch, or behind one of it in an in-order queue? */
-static bool comes_before(const struct tutti_batch *batch, const struct _cl_event *event) {
-    cl_command_queue queue =
-        event->queue && tutti_queue_in_order(event->queue) ? event->queue : NULL;
-    for (const struct tutti_device_task *task = batch->first; task; task = task->next) {
-        const struct _cl_event *own = task->command.event;
-        if (own == event || (queue && own->queue == queue && own->number < event->number))
-            return true;
-    }
-    return false;
-}
-
 /*
  * The oldest batch that comes before the event, as far as is known here; NULL: there is none, or it
  * was taken to be completed. Lock held.
  */
 static struct tutti_batch *find_before_event(const struct _cl_event *event) {
     struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
-    while (batch && !comes_before(batch, event))
+    while (batch && !tutti_batch_comes_before(batch, event))
         batch = batch->next_direct;
     return batch;
 }

@@ -60,6 +60,7 @@ struct _cl_event {
     struct tutti_event_callback *callbacks; /* in the order of registration */
     cl_event previous, next;                /* in its queue, until it is published */
     cl_ulong number;                        /* constant; those before it there have lower ones */
+    bool after_all;                         /* constant; it waits for all of them */
     cl_event previous_host, next_host;      /* in its queue, those that use the program's memory */
     struct tutti_command *command;          /* until it is done */
     cl_ulong queued, submitted, started, ended; /* profiling, ns of the host's clock */
