@@ -50,10 +50,13 @@ static bool take_arguments(struct tutti_invocation *call, cl_context context, un
     return true;
 }
 
+/* µs */
+static double longest(void) { return tutti_direct_serves_all() ? SHORT_ALONE : SHORT; }
+
 /* One that executes it in so short a time; NULL: there is none. */
 static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned devices) {
     const struct tutti_device_list *list = tutti_devices();
-    double most = tutti_direct_serves_all() ? SHORT_ALONE : SHORT;
+    double most = longest();
     for (unsigned d = 0; model && d < list->count; d++)
         if (devices & 1u << d && tutti_model_is_measured(model, list->device[d]) &&
             tutti_model_expect(model, list->device[d]) <= most)
@@ -146,16 +149,24 @@ static bool run(const struct tutti_invocation *call, struct tutti_real_device *d
     return true;
 }
 
+enum outcome { EXECUTED, NOT_ABLE, OTHERS_FIRST };
+
 /* With the kernel's lock held. `entered`: the caller is the dispatching thread. */
-static bool try(cl_command_queue queue, struct tutti_invocation *call, cl_command_type type,
-                cl_event *event, bool *entered) {
+static enum outcome try(cl_command_queue queue, struct tutti_invocation *call, cl_command_type type,
+                        cl_event *event, bool *entered) {
     unsigned devices = tutti_invocation_devices(call);
+    call->count = 0;
     if (!take_arguments(call, queue->context, &devices))
-        return false;
+        return NOT_ABLE;
     struct tutti_model *model = tutti_invocation_model(call);
     struct tutti_real_device *device = find_device(model, devices);
-    if (!device || !(*entered = enter(queue)) || !lock_devices())
-        return false;
+    if (!device)
+        return NOT_ABLE;
+    *entered = enter(queue);
+    if (!*entered)
+        return OTHERS_FIRST;
+    if (!lock_devices())
+        return NOT_ABLE;
     cl_event over = event ? tutti_event_create_over(queue, type) : NULL;
     bool done = (over || !event) && run(call, device, devices, model, over);
     unlock_devices(tutti_devices()->count);
@@ -163,7 +174,19 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, cl_comman
         *event = over;
     else if (over)
         tutti_object_user_release(over);
-    return done;
+    return done ? EXECUTED : NOT_ABLE;
+}
+
+static enum outcome lock_and_try(cl_command_queue queue, struct tutti_invocation *call,
+                                 cl_command_type type, cl_event *event) {
+    bool entered = false;
+    pthread_mutex_lock(&call->kernel->lock);
+    enum outcome outcome = try(queue, call, type, event, &entered);
+    pthread_mutex_unlock(&call->kernel->lock);
+    /* Without any lock: what others have enqueued meanwhile is dispatched here. */
+    if (entered)
+        leave(queue);
+    return outcome;
 }
 
 bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct tutti_range *range,
@@ -172,14 +195,10 @@ bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct
     unsigned mem_of[MOST_ARGUMENTS];
     struct tutti_invocation call = {
         .kernel = kernel, .range = *range, .mem = mem, .mem_of = mem_of};
-    bool entered = false;
     if (!tutti_crew_serves() || kernel->prints || !are_complete(list))
         return false;
-    pthread_mutex_lock(&kernel->lock);
-    bool done = try(queue, &call, type, event, &entered);
-    pthread_mutex_unlock(&kernel->lock);
-    /* Without any lock: what others have enqueued meanwhile is dispatched here. */
-    if (entered)
-        leave(queue);
-    return done;
+    enum outcome outcome = lock_and_try(queue, &call, type, event);
+    if (outcome == OTHERS_FIRST && tutti_crew_assist(longest()))
+        outcome = lock_and_try(queue, &call, type, event);
+    return outcome == EXECUTED;
 }

@@ -26,6 +26,8 @@
 #define DROWSY 10u         /* so many times: then the next batch wakes a thread */
 #define LINGER 1000000000u /* then the thread goes */
 #define SPIN 20000u        /* the program enqueues, and the next one is about to come */
+/* A call that would execute a short kernel executes so many that come first: they get fewer. */
+#define ASSISTS 2
 /* Each waiting thread looks through so many batches that may begin. */
 #define MOST_LOOKED_AT 64
 
@@ -40,6 +42,7 @@ static struct {
     unsigned called, resting;         /* threads that are to begin, and those that can */
     bool watched;                     /* one of these looks from time to time */
     unsigned helpers;                 /* of the program's, that wait for a device */
+    bool asked_for;                   /* one would execute short kernels on the only one */
     pthread_cond_t freed;             /* for them */
     bool stopped;
     struct hand {
@@ -235,13 +238,13 @@ static void execute(struct tutti_batch *batch) {
 
 static void work_off(void) {
     struct tutti_batch *batch;
-    while (crew.helpers == 0 && (batch = take(NULL)))
+    while (crew.helpers == 0 && !crew.asked_for && (batch = take(NULL)))
         execute(batch);
 }
 
 /* Looks for more for a while, if no other thread would. With the lock held, which it opens. */
 static bool is_worth_staying(void) {
-    if (crew.at_work > 0 || crew.helpers > 0 || crew.stopped)
+    if (crew.at_work > 0 || crew.helpers > 0 || crew.asked_for || crew.stopped)
         return false;
     pthread_mutex_unlock(&crew.lock);
     cl_ulong until = tutti_clock_now() + SPIN;
@@ -292,6 +295,7 @@ static void serve(struct tutti_job *job) {
     do {
         if (crew.called > 0) /* else one that rested came first */
             crew.called--;
+        crew.asked_for = false;
         do
             work_off();
         while (is_worth_staying());
@@ -401,6 +405,21 @@ void tutti_crew_help(cl_event event) {
             break;
     }
     call_and_unlock(true);
+}
+
+bool tutti_crew_assist(double longest) {
+    unsigned done = 0;
+    pthread_mutex_lock(&crew.lock);
+    while (done < ASSISTS && crew.first && work_of(crew.first) <= longest) {
+        struct tutti_batch *batch = take(NULL);
+        crew.asked_for = !batch && tutti_direct_serves_all();
+        if (!batch)
+            break;
+        execute(batch);
+        done++;
+    }
+    call_and_unlock(false);
+    return done > 0;
 }
 
 void tutti_crew_hurry(void) {

@@ -27,6 +27,12 @@ bool tutti_crew_would_take(const struct tutti_device_task *task);
 /* For a thread that is about to wait for the event: executes what comes before it. */
 void tutti_crew_help(cl_event event);
 
+/*
+ * For a thread that would rather execute a short kernel than enqueue it: executes a few that come
+ * first, if none takes longer (µs). False: there were none.
+ */
+bool tutti_crew_assist(double longest);
+
 /* The program wants to see its commands begin. */
 void tutti_crew_hurry(void);
 
