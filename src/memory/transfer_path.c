@@ -23,7 +23,7 @@
 #define MOST_SPARE 8
 static struct tutti_staging_shape shape = {
     .chunk = (size_t)2 << 20,
-    .slots = 2,
+    .slots = 3, /* with two, threads of both directions wait for the link in turns */
     .from = (size_t)4 << 20, /* waking threads costs some hundred microseconds */
     .stream = (size_t)16 << 20,
 };
