@@ -269,6 +269,8 @@ static bool rest(void) {
     crew.watched = true;
     crew.resting++;
     for (unsigned quiet = 0; crew.called == 0 && !crew.stopped;) {
+        if (watches && !crew.free) /* those at work see to the rest */
+            watches = crew.watched = false;
         cl_ulong length = !watches ? LINGER : crew.first ? LOOK : SELDOM;
         struct timespec deadline = tutti_clock_deadline(length);
         if (pthread_cond_timedwait(&crew.wake, &crew.lock, &deadline) != ETIMEDOUT)

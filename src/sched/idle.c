@@ -80,14 +80,14 @@ static unsigned look(void *unused) {
     if (!worker.device || !(worker.device->type & CL_DEVICE_TYPE_CPU))
         return 1;
     cl_ulong now = tutti_runtime_now();
+    bool called = worker.device->at_home && tutti_policy_is_active();
+    cl_ulong longest = called ? LONGEST_AT_HOME : LONGEST;
     if (now - worker.last > LOST)
-        worker.since = now;
+        worker.since = called ? now - SHARE * longest : now;
     worker.last = now;
     cl_ulong waited = now - worker.since;
     if (waited < SPIN)
         return 1;
-    cl_ulong longest =
-        worker.device->at_home && tutti_policy_is_active() ? LONGEST_AT_HOME : LONGEST;
     sleep_until_called(waited / SHARE < longest ? waited / SHARE : longest);
     worker.last = tutti_runtime_now();
     return 1;
