@@ -6,6 +6,7 @@ libtutti_la_SOURCES += \
 	src/env.c src/env.def src/env.h \
 	src/log.c src/log.h \
 	src/object.c src/object.h \
+	src/recycler.c src/recycler.h \
 	src/signals.h \
 	src/api/buffer.c \
 	src/api/check.c src/api/check.h \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "object.h"
 
-#include <stdlib.h>
+#include "recycler.h"
+
 #include <string.h>
 
 void tutti_object_init(struct tutti_object *object, enum tutti_object_type type,
@@ -44,7 +45,7 @@ void tutti_object_retain_bytes(void *object) {
 void tutti_object_free(void *object) {
     struct tutti_object *o = object;
     if (o && atomic_fetch_sub_explicit(&o->byte_refs, 1, memory_order_acq_rel) == 1)
-        free(o);
+        tutti_recycler_give(o);
 }
 
 void *tutti_object_retain(void *object) {

@@ -40,6 +40,7 @@ TUTTI_TESTS = \
 	tests/test_lone \
 	tests/test_stream \
 	tests/test_crew \
+	tests/test_steady \
 	tests/test_late_build \
 	tests/test_exit \
 	tests/test_shared_cache \
@@ -236,6 +237,10 @@ tests_test_stream_LDADD = $(TEST_LIBS)
 tests_test_crew_SOURCES = tests/test_crew.c tests/streams.c tests/streams.h tests/task_counts.h
 tests_test_crew_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_crew_LDADD = $(TEST_LIBS)
+
+tests_test_steady_SOURCES = tests/test_steady.c
+tests_test_steady_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_steady_LDADD = $(TEST_LIBS)
 
 tests_test_late_build_SOURCES = tests/test_late_build.c tests/task_counts.h
 tests_test_late_build_CPPFLAGS = $(TEST_CPPFLAGS)

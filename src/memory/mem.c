@@ -4,6 +4,7 @@
 #include "memory/coherence.h"
 #include "memory/staging.h"
 #include "memory/version.h"
+#include "recycler.h"
 #include "sched/command.h"
 #include "sched/runtime.h"
 
@@ -23,7 +24,7 @@ static void free_mem(cl_mem mem) {
     while (mem->maps) {
         struct tutti_map *map = mem->maps;
         mem->maps = map->next;
-        free(map);
+        tutti_recycler_give(map);
     }
     pthread_mutex_destroy(&mem->lock);
     free(mem->properties);
@@ -123,11 +124,11 @@ static void destroy(void *object) {
 }
 
 static cl_mem create(cl_context context, cl_mem_object_type type, cl_mem_flags flags, size_t size) {
-    cl_mem mem = calloc(1, sizeof(*mem));
-    struct tutti_view *view = malloc(sizeof(*view));
+    cl_mem mem = tutti_recycler_take_zeroed(sizeof(*mem));
+    struct tutti_view *view = tutti_recycler_take(sizeof(*view));
     if (!mem || !view) {
-        free(mem);
-        free(view);
+        tutti_recycler_give(mem);
+        tutti_recycler_give(view);
         return NULL;
     }
     tutti_object_init(&mem->object, TUTTI_MEM, destroy);
@@ -168,7 +169,7 @@ cl_mem tutti_mem_create_buffer(cl_context context, cl_mem_flags flags, size_t si
     mem->property_bytes = property_bytes;
     mem->host_ptr = flags & CL_MEM_USE_HOST_PTR ? host_ptr : NULL;
     if (!tutti_view_init(mem->view, &mem->history, size, mem->host_ptr)) {
-        free(mem->view);
+        tutti_recycler_give(mem->view);
         free_mem(mem);
         return NULL;
     }
@@ -232,7 +233,7 @@ cl_mem tutti_mem_create_part(cl_mem parent, cl_mem_flags flags, size_t origin, s
     if (!mem)
         return NULL;
     if (!become_part(mem, parent, origin, NULL)) {
-        free(mem->view);
+        tutti_recycler_give(mem->view);
         free_mem(mem);
         return NULL;
     }
@@ -283,7 +284,7 @@ cl_mem tutti_mem_create_image(cl_context context, cl_mem_flags flags,
     mem->desc = *desc;
     mem->devices = tutti_image_devices(shape);
     if (!init_image(mem, shape, desc, host_ptr)) {
-        free(mem->view);
+        tutti_recycler_give(mem->view);
         free_mem(mem);
         return NULL;
     }
@@ -309,7 +310,7 @@ static bool overlap(const struct tutti_map *a, const struct tutti_map *b) {
 }
 
 cl_int tutti_mem_add_map(cl_mem mem, const struct tutti_map *given) {
-    struct tutti_map *map = malloc(sizeof(*map));
+    struct tutti_map *map = tutti_recycler_take(sizeof(*map));
     if (!map)
         return CL_OUT_OF_HOST_MEMORY;
     *map = *given;
@@ -325,7 +326,7 @@ cl_int tutti_mem_add_map(cl_mem mem, const struct tutti_map *given) {
     }
     pthread_mutex_unlock(&mem->lock);
     if (error != CL_SUCCESS)
-        free(map);
+        tutti_recycler_give(map);
     return error;
 }
 
@@ -341,6 +342,6 @@ bool tutti_mem_take_map(cl_mem mem, void *pointer, struct tutti_map *found) {
         mem->map_count--;
     }
     pthread_mutex_unlock(&mem->lock);
-    free(map);
+    tutti_recycler_give(map);
     return map != NULL;
 }

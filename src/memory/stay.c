@@ -2,9 +2,8 @@
 #define _GNU_SOURCE
 #include "memory/stay.h"
 
+#include "recycler.h"
 #include "sched/pool.h"
-
-#include <stdlib.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all views' `stay` */
 static struct tutti_stay *first;
@@ -113,7 +112,7 @@ struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_d
                                     enum starpu_data_access_mode mode, bool alone,
                                     void (*granted)(struct tutti_stay *stay, void *argument),
                                     void *argument) {
-    struct tutti_stay *stay = malloc(sizeof(*stay));
+    struct tutti_stay *stay = tutti_recycler_take(sizeof(*stay));
     if (!stay)
         return NULL;
     *stay = (struct tutti_stay){0};
@@ -142,7 +141,7 @@ void tutti_stay_release(struct tutti_stay *stay) {
     if (!stay->silent)
         starpu_data_release_on_node(tutti_view_handle(stay->view),
                                     tutti_view_node(stay->view, stay->device));
-    free(stay);
+    tutti_recycler_give(stay);
 }
 
 static void release(void *stay) { tutti_stay_release(stay); }

@@ -2,8 +2,8 @@
 #include "memory/version.h"
 
 #include "env.h"
+#include "recycler.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 /* As many commands of a loop can be under way at once on one buffer; more is no faster. */
@@ -32,10 +32,10 @@ static struct tutti_view *create(cl_mem mem) {
     size_t size = mem->size;
     if (!reserve(size))
         return NULL;
-    struct tutti_view *view = malloc(sizeof(*view));
+    struct tutti_view *view = tutti_recycler_take(sizeof(*view));
     if (view && tutti_view_init(view, &mem->history, size, NULL))
         return view;
-    free(view);
+    tutti_recycler_give(view);
     atomic_fetch_sub(&used, size);
     return NULL;
 }
@@ -154,9 +154,9 @@ void tutti_version_destroy_all(cl_mem mem) {
         struct tutti_view *next = view->next_version;
         atomic_fetch_sub(&used, view->size);
         tutti_view_destroy(view);
-        free(view);
+        tutti_recycler_give(view);
         view = next;
     }
     tutti_view_destroy(view);
-    free(view);
+    tutti_recycler_give(view);
 }

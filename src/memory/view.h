@@ -5,10 +5,10 @@
 #include "memory/history.h"
 #include "memory/region.h"
 #include "memory/storage.h"
+#include "recycler.h"
 
 #include <pthread.h>
 #include <starpu.h>
-#include <stdlib.h>
 
 struct tutti_pinned;
 struct tutti_stay;
@@ -30,14 +30,14 @@ struct tutti_mapped {
     bool written; /* by the program */
 };
 
-/* What the scheduler remembers of the last user of views; the last reference frees the memory. */
+/* What the scheduler remembers of the last user of views; the recycler's, for the last reference. */
 struct tutti_last_user {
     atomic_uint references;
 };
 
 static inline void tutti_last_user_release(struct tutti_last_user *user) {
     if (user && atomic_fetch_sub(&user->references, 1) == 1)
-        free(user);
+        tutti_recycler_give(user);
 }
 
 /*

@@ -6,6 +6,7 @@
 #include "log.h"
 #include "memory/stay.h"
 #include "memory/version.h"
+#include "recycler.h"
 #include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/direct_end.h"
@@ -220,7 +221,7 @@ unsigned tutti_batch_devices(const struct tutti_batch *batch) {
 
 static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     static atomic_ulong made;
-    struct tutti_batch *batch = malloc(sizeof(*batch));
+    struct tutti_batch *batch = tutti_recycler_take(sizeof(*batch));
     if (!batch)
         return NULL;
     *batch = (struct tutti_batch){
@@ -229,7 +230,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     };
     batch->use = batch->few;
     if (!make_room(batch, task->count)) {
-        free(batch);
+        tutti_recycler_give(batch);
         return NULL;
     }
     atomic_init(&batch->user.references, 1);

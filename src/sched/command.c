@@ -2,10 +2,9 @@
 #include "sched/command.h"
 
 #include "log.h"
+#include "recycler.h"
 #include "sched/batch.h"
 #include "sched/runtime.h"
-
-#include <stdlib.h>
 
 /*
  * A command with host memory is compared with as many others of its queue; beyond, it waits for
@@ -13,12 +12,12 @@
  */
 #define HOST_RANGES_COMPARED 256
 
-static void destroy_empty(struct tutti_command *command) { free(command); }
+static void destroy_empty(struct tutti_command *command) { tutti_recycler_give(command); }
 
 static void start_empty(struct tutti_command *command) { tutti_command_done(command, CL_COMPLETE); }
 
 struct tutti_command *tutti_command_create_empty(void) {
-    struct tutti_command *command = calloc(1, sizeof(*command));
+    struct tutti_command *command = tutti_recycler_take_zeroed(sizeof(*command));
     if (command) {
         command->start = start_empty;
         command->destroy = destroy_empty;

@@ -4,9 +4,8 @@
 #include "memory/coherence.h"
 #include "memory/transfer_path.h"
 #include "memory/version.h"
+#include "recycler.h"
 #include "sched/batch.h"
-
-#include <stdlib.h>
 
 enum { SOURCE, TARGET };
 
@@ -34,7 +33,7 @@ static void destroy(struct tutti_command *command) {
         tutti_version_give_back(copy->uses[i].view, TUTTI_USER_DEVICE);
         tutti_object_release(copy->mem[i]);
     }
-    free(copy);
+    tutti_recycler_give(copy);
 }
 
 static bool use(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use) {
@@ -88,7 +87,7 @@ static cl_mem take(cl_mem mem) {
 
 struct tutti_command *tutti_copy_task_create(cl_mem source, size_t offset, cl_mem target,
                                              unsigned devices) {
-    struct copy_task *copy = calloc(1, sizeof(*copy));
+    struct copy_task *copy = tutti_recycler_take_zeroed(sizeof(*copy));
     if (!copy)
         return NULL;
     struct tutti_device_task *task = &copy->task;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/event.h"
 
+#include "recycler.h"
 #include "sched/command.h"
 #include "sched/crew.h"
 #include "sched/direct_end.h"
 #include "sched/runtime.h"
-
-#include <stdlib.h>
 
 #define LONGEST_SPIN 30000u /* ns */
 
@@ -34,15 +33,15 @@ static void destroy(void *object) {
     while (event->callbacks) {
         struct tutti_event_callback *callback = event->callbacks;
         event->callbacks = callback->next;
-        free(callback);
+        tutti_recycler_give(callback);
     }
     tutti_object_release(event->queue ? (void *)event->queue : (void *)event->context);
-    free(event);
+    tutti_recycler_give(event);
 }
 
 static cl_event create(cl_command_type type, cl_int status) {
     pthread_once(&buckets_once, init_buckets);
-    cl_event event = malloc(sizeof(*event)); /* calloc costs glibc ten times as much */
+    cl_event event = tutti_recycler_take(sizeof(*event));
     if (!event)
         return NULL;
     *event = (struct _cl_event){.type = type, .reached = status, .pending = 1};
@@ -91,7 +90,7 @@ static void run_callback(struct tutti_job *job) {
         (void *)((char *)job - offsetof(struct tutti_event_callback, job));
     callback->function(callback->event, callback->status, callback->user_data);
     tutti_object_release(callback->event);
-    free(callback);
+    tutti_recycler_give(callback);
 }
 
 static void call(cl_event event, struct tutti_event_callback *callback, cl_int status) {
@@ -232,7 +231,7 @@ void tutti_event_free_edges(struct tutti_edge *edges) {
         struct tutti_edge *edge = edges;
         edges = edge->next;
         tutti_object_release(edge->dependant);
-        free(edge);
+        tutti_recycler_give(edge);
     }
 }
 
@@ -317,7 +316,7 @@ static bool is_past(cl_event event, enum tutti_moment moment) {
 }
 
 static struct tutti_edge *add_edge(cl_event event, cl_event dependant, enum tutti_moment moment) {
-    struct tutti_edge *edge = calloc(1, sizeof(*edge));
+    struct tutti_edge *edge = tutti_recycler_take_zeroed(sizeof(*edge));
     if (!edge)
         return NULL;
     edge->dependant = tutti_object_retain(dependant);
@@ -427,7 +426,7 @@ void tutti_event_give_job(cl_event event, struct tutti_job *job) {
 cl_int tutti_event_add_callback(cl_event event, cl_int type,
                                 void(CL_CALLBACK *function)(cl_event, cl_int, void *),
                                 void *user_data) {
-    struct tutti_event_callback *callback = calloc(1, sizeof(*callback));
+    struct tutti_event_callback *callback = tutti_recycler_take_zeroed(sizeof(*callback));
     if (!callback)
         return CL_OUT_OF_HOST_MEMORY;
     callback->type = type;

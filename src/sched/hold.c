@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/hold.h"
 
+#include "recycler.h"
 #include "sched/command.h"
-
-#include <stdlib.h>
 
 /* The held commands of one queue that use one resource, in queue order. */
 struct tutti_line {
@@ -53,7 +52,7 @@ bool tutti_hold_order(struct tutti_command *command) {
 
 static struct tutti_line *line_of(struct tutti_resource *resource, cl_command_queue queue) {
     struct tutti_line *line = find(resource, queue);
-    if (!line && (line = calloc(1, sizeof(*line)))) {
+    if (!line && (line = tutti_recycler_take_zeroed(sizeof(*line)))) {
         line->queue = queue;
         line->next = resource->lines;
         resource->lines = line;
@@ -91,7 +90,7 @@ static void leave(struct tutti_hold *hold) {
     while (*link != line)
         link = &(*link)->next;
     *link = line->next;
-    free(line);
+    tutti_recycler_give(line);
 }
 
 bool tutti_hold_enter(struct tutti_command *command) {
@@ -104,7 +103,7 @@ bool tutti_hold_enter(struct tutti_command *command) {
     queue->held++;
     if (count == 0)
         return true;
-    command->holds = calloc(count, sizeof(*command->holds));
+    command->holds = tutti_recycler_take_zeroed(count * sizeof(*command->holds));
     if (!command->holds)
         return false;
     for (unsigned i = 0; i < count; i++) {
@@ -130,6 +129,6 @@ void tutti_hold_leave(struct tutti_command *command) {
     for (unsigned i = 0; i < command->hold_count; i++)
         leave(&command->holds[i]);
     command->hold_count = 0;
-    free(command->holds);
+    tutti_recycler_give(command->holds);
     command->holds = NULL;
 }

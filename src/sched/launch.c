@@ -3,6 +3,7 @@
 
 #include "memory/coherence.h"
 #include "memory/version.h"
+#include "recycler.h"
 #include "sched/batch.h"
 #include "sched/policy.h"
 #include "sched/runtime.h"
@@ -10,8 +11,6 @@
 #include "virtual_device/overwrite.h"
 #include "virtual_device/program.h"
 #include "virtual_device/sampler.h"
-
-#include <stdlib.h>
 
 struct launch {
     struct tutti_device_task task;
@@ -38,7 +37,7 @@ static void destroy(struct tutti_command *command) {
         tutti_version_give_back(launch->task.use[i].view, TUTTI_USER_DEVICE);
     tutti_arguments_free(launch->call.arguments);
     tutti_object_release(launch->call.kernel);
-    free(launch);
+    tutti_recycler_give(launch);
 }
 
 /*
@@ -201,7 +200,7 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     size_t count = arguments->count;
     size_t each = sizeof(*launch->task.use) + sizeof(*launch->call.mem) +
                   sizeof(*launch->declared) + sizeof(*launch->call.mem_of);
-    launch = malloc(sizeof(*launch) + count * each);
+    launch = tutti_recycler_take(sizeof(*launch) + count * each);
     if (!launch) {
         tutti_arguments_free(arguments);
         return NULL;

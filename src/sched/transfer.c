@@ -3,6 +3,7 @@
 
 #include "memory/coherence.h"
 #include "memory/version.h"
+#include "recycler.h"
 #include "sched/batch.h"
 #include "sched/runtime.h"
 
@@ -40,7 +41,7 @@ void tutti_transfer_destroy(struct tutti_command *command) {
     free(transfer->mems);
     free(transfer->views);
     free(transfer->acquisition.more);
-    free(transfer);
+    tutti_recycler_give(transfer);
 }
 
 static void run(struct tutti_job *job) {
@@ -133,7 +134,7 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
 struct tutti_transfer *tutti_transfer_create(cl_int (*execute)(struct tutti_transfer *),
                                              bool (*prepare)(struct tutti_transfer *), cl_mem first,
                                              cl_mem second) {
-    struct tutti_transfer *transfer = calloc(1, sizeof(*transfer));
+    struct tutti_transfer *transfer = tutti_recycler_take_zeroed(sizeof(*transfer));
     if (!transfer)
         return NULL;
     transfer->command.start = start;

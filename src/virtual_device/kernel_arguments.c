@@ -2,6 +2,7 @@
 #include "virtual_device/kernel_create.h"
 
 #include "memory/mem.h"
+#include "recycler.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -43,7 +44,7 @@ void tutti_arguments_free(struct tutti_arguments *arguments) {
         tutti_object_release(arguments->argument[i].mem);
         tutti_object_release(arguments->argument[i].sampler);
     }
-    free(arguments);
+    tutti_recycler_give(arguments);
 }
 
 static bool is_gone(const struct tutti_argument *argument) {
@@ -65,7 +66,7 @@ static cl_int copy_arguments(const struct tutti_arguments *from, struct tutti_ar
         if (from->argument[i].value)
             size += aligned(from->argument[i].size);
     }
-    struct tutti_arguments *to = malloc(size);
+    struct tutti_arguments *to = tutti_recycler_take(size);
     if (!to)
         return CL_OUT_OF_HOST_MEMORY;
     to->count = from->count;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/sampler.h"
 
+#include "recycler.h"
+
 #include <stdlib.h>
 
 static void destroy(void *object) {
@@ -20,7 +22,7 @@ cl_sampler tutti_sampler_create(cl_context context, cl_bool normalized,
                                 cl_sampler_properties *properties, size_t property_bytes,
                                 cl_int *error) {
     const struct tutti_device_list *list = tutti_devices();
-    cl_sampler sampler = calloc(1, sizeof(*sampler));
+    cl_sampler sampler = tutti_recycler_take_zeroed(sizeof(*sampler));
     if (!sampler) {
         free(properties);
         *error = CL_OUT_OF_HOST_MEMORY;
