@@ -231,10 +231,10 @@ tests_test_direct_LDADD = $(TEST_LIBS)
 tests_test_lone_SOURCES = tests/test_lone.c tests/task_counts.h
 tests_test_lone_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lone_LDADD = $(TEST_LIBS)
-tests_test_stream_SOURCES = tests/test_stream.c tests/streams.c tests/streams.h tests/task_counts.h
+tests_test_stream_SOURCES = tests/test_stream.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_stream_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_stream_LDADD = $(TEST_LIBS)
-tests_test_crew_SOURCES = tests/test_crew.c tests/streams.c tests/streams.h tests/task_counts.h
+tests_test_crew_SOURCES = tests/test_crew.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_crew_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_crew_LDADD = $(TEST_LIBS)
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "streams.h"
 
+#include "native.h"
 #include "task_counts.h"
 
 #include <pthread.h>
@@ -434,6 +435,33 @@ START_TEST(behind_a_native_kernel) {
 }
 END_TEST
 
+/* The host reads what kernels read, too, and is not yet done when one is to write it. */
+START_TEST(read_by_the_host_as_well) {
+    struct kernels kernels = begin();
+    cl_event written_anew;
+    cl_int rounds = 400000, by = 7;
+
+    occupy(buffers[4]);
+    set(kernels.later, buffers[3], sizeof(rounds), &rounds);
+    run(queue, kernels.later, NULL);
+    for (int i = 0; i < N; i++)
+        expected[3][i]++;
+    sum(&kernels, queue, 3, 2);
+    ck_ok(clEnqueueCopyBuffer(queue, buffers[2], buffers[4], 0, 0, BYTES / 2, 0, NULL, NULL));
+    memcpy(expected[4], expected[2], BYTES / 2);
+    set(kernels.add, buffers[2], sizeof(by), &by);
+    run(queue, kernels.add, &written_anew);
+    for (int i = 0; i < N; i++)
+        expected[2][i] += by;
+    for (int i = 0; i < 100 && event_status(written_anew) > CL_COMPLETE; i++)
+        usleep(3000);
+    vacate();
+    ck_ok(clReleaseEvent(written_anew));
+    ck_all(queue);
+    end(&kernels);
+}
+END_TEST
+
 /* By several threads at once, and in a queue without order. */
 static void *wait_for(void *event) {
     ck_ok(clWaitForEvents(1, (cl_event *)event));
@@ -481,6 +509,7 @@ int test_streams(int argc, char **argv, const char *devices) {
         a_map_behind_kernels,
         one_that_nobody_waits_for,
         behind_a_native_kernel,
+        read_by_the_host_as_well,
         waited_for_by_many,
     };
 

@@ -156,7 +156,8 @@ static void announce(struct tutti_stay *stay) {
 void tutti_stay_make_way(struct tutti_view *view, bool writes) {
     pthread_mutex_lock(&lock);
     struct tutti_stay *stay = NULL;
-    if (view->stay && (writes || view->stay->writes))
+    /* Readers may share it; but one that StarPU does not know of may come to write (join). */
+    if (view->stay && (writes || view->stay->writes || view->stay->silent))
         stay = detach(view);
     pthread_mutex_unlock(&lock);
     if (stay && stay->silent && atomic_load(&stay->references) > 1)
