@@ -9,7 +9,7 @@
  * in that, with nothing else to order them: they go straight to a device, as they would without
  * Tutti, and their views stay there (memory/stay.h). So do longer kernels on data in home memory
  * while nothing else is under way, or behind others that they wait for, or if there is one device.
- * direct_end.h sees to their end.
+ * direct_end.h sees to their end. Where devices execute in the call, the crew (crew.h) takes all.
  */
 
 /* Does TUTTI_DIRECT let commands go past StarPU at all? */
