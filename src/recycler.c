@@ -21,7 +21,7 @@
 #define CLASSES 16
 #define PILE 16        /* blocks that go from thread to thread together */
 #define MOST_PILES 128 /* of a size, that no thread has */
-#define PATIENCE 100
+#define PATIENCE 100   /* attempts to have a shelf for oneself */
 
 /* Before the bytes, which its users may still look at. */
 struct block {

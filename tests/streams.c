@@ -376,7 +376,7 @@ START_TEST(a_map_behind_kernels) {
 }
 END_TEST
 
-/* Nor asks for: but the host may see what the kernel wrote. */
+/* Nor asks for: yet the host sees some time what the kernel wrote. */
 START_TEST(one_that_nobody_waits_for) {
     struct kernels kernels = begin();
     static _Atomic cl_int seen_by_host[N];

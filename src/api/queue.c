@@ -4,7 +4,6 @@
 
 #include "entry_points.h"
 #include "sched/command.h"
-#include "sched/crew.h"
 #include "sched/direct_end.h"
 #include "virtual_device/device.h"
 
@@ -149,7 +148,6 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clFlush(cl_command_queue command_queue) {
     if (!TUTTI_IS_QUEUE(command_queue))
         return CL_INVALID_COMMAND_QUEUE;
     tutti_direct_flush(); /* others go on their way when they are enqueued */
-    tutti_crew_hurry();
     return CL_SUCCESS;
 }
 

@@ -4,6 +4,8 @@
 
 #include "memory/view.h"
 
+struct tutti_device_use;
+
 /*
  * A view that stays on a device from one command to the next: it is acquired there, so that
  * commands can use it without asking StarPU for each. Others are ordered behind by StarPU, and get
@@ -11,8 +13,6 @@
  * as something else wants the view, or the device is short of memory. What is at home, and used by
  * nobody, is acquired only then, if commands still use it: StarPU need not know of it before.
  */
-struct tutti_device_use;
-
 struct tutti_stay {
     atomic_uint references;
     struct tutti_view *view;
@@ -39,7 +39,7 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
 
 /*
  * The view's stay, if it is good for that mode once it is acquired, on any device: a reference.
- * Else NULL. By the dispatching thread.
+ * Else NULL. One that StarPU does not know of is good for any. By the dispatching thread.
  */
 struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_access_mode mode);
 

@@ -30,7 +30,7 @@ struct tutti_mapped {
     bool written; /* by the program */
 };
 
-/* What the scheduler remembers of the last user of views; the recycler's, for the last reference. */
+/* What the scheduler remembers of the last user of views; the last reference recycles it. */
 struct tutti_last_user {
     atomic_uint references;
 };

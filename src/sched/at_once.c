@@ -11,8 +11,8 @@
 
 #define MOST_ARGUMENTS 16
 /*
- * µs: of what takes longer two devices do two sooner. One device gains until a batch of several
- * costs little beside its kernels.
+ * µs: of what takes longer two devices do two sooner. With one device another thread could only
+ * take it off the caller, which gains once its waking, and the caller's waiting, cost less.
  */
 #define SHORT 6.0
 #define SHORT_ALONE 200.0

@@ -9,7 +9,8 @@
  * Where all devices execute kernels in the call that enqueues them, in home memory, as PoCL's basic
  * ones do, a very short one that need not wait for anything is executed in clEnqueueNDRangeKernel
  * itself, while nothing else is under way: what all else costs would be more than what another
- * device, or thread, could take off the caller. The rest of the arguments are checked. False: it is
+ * device, or thread, could take off the caller. Of what the crew still has to do, and is as short,
+ * the call executes some first. The rest of the arguments are checked. False: it is
  * to be enqueued the usual way, which also has the answer to any error. Else `event` (may be NULL)
  * is set, to one that is complete.
  */

@@ -53,7 +53,10 @@ static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool w
     view->last_writes = writes;
 }
 
-/* The batch that used the view last and is not over, or NULL. */
+/*
+ * The batch that used the view last and is not over, or NULL. Of one that is over the device is the
+ * view's seat; the crew has none, as it takes any device.
+ */
 static struct tutti_batch *last_of(struct tutti_view *view) {
     struct tutti_batch *batch = (struct tutti_batch *)view->last_user;
     if (batch && atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
@@ -284,7 +287,7 @@ void tutti_batch_forget(struct tutti_graph *graph) {
 /* Notes a batch that others may be collected behind. */
 static void remember(struct tutti_batch *batch) {
     struct tutti_batch **recent = batch->context->graph.recent;
-    if (!batch->brief || tutti_crew_serves() || !crowd_devices(batch->devices | batch->late, 0))
+    if (!batch->brief || !crowd_devices(batch->devices | batch->late, 0))
         return;
     release(recent[TUTTI_RECENT_BATCHES - 1]);
     memmove(recent + 1, recent, (TUTTI_RECENT_BATCHES - 1) * sizeof(*recent));
@@ -313,9 +316,16 @@ static struct tutti_batch *find_ahead(struct tutti_graph *graph, unsigned device
     return found;
 }
 
-static void submit(struct tutti_batch *batch) {
+/* To who executes it past StarPU, if one does. */
+static bool submit_past(struct tutti_batch *batch) {
+    if (tutti_crew_serves())
+        return tutti_crew_submit(batch);
     remember(batch);
-    if (tutti_crew_serves() ? tutti_crew_submit(batch) : tutti_direct_submit(batch))
+    return tutti_direct_submit(batch);
+}
+
+static void submit(struct tutti_batch *batch) {
+    if (submit_past(batch))
         return;
     for (unsigned i = 0; i < batch->count; i++)
         tutti_stay_make_way(batch->use[i].view, batch->use[i].mode != STARPU_R);
@@ -335,6 +345,14 @@ static void submit_open(struct tutti_batch *batch) {
     batch->behind = NULL;
     atomic_store(&batch->state, TUTTI_BATCH_SUBMITTED);
     submit(batch);
+}
+
+unsigned tutti_batch_users(const struct tutti_batch *batch, const struct tutti_view *view) {
+    unsigned users = 0;
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
+        for (unsigned i = 0; i < task->count; i++)
+            users += task->use[i].view == view;
+    return users;
 }
 
 bool tutti_batch_comes_before(const struct tutti_batch *batch, const struct _cl_event *event) {

@@ -55,7 +55,7 @@ struct tutti_batch {
 
     bool direct;         /* past StarPU (direct.h, crew.h) */
     atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
-    unsigned looked;     /* when the host thread looked at it first; 0: not yet */
+    unsigned looked;     /* when who watches looked at it first; 0: not yet */
     double wait;         /* of the crew's: µs until devices have ended what is before it */
     struct tutti_batch *next_direct;
 };
@@ -74,6 +74,9 @@ bool tutti_batch_would_take(struct tutti_device_task *task);
 
 /* Is the event's command one of the batch, or behind one of it in its queue? */
 bool tutti_batch_comes_before(const struct tutti_batch *batch, const struct _cl_event *event);
+
+/* How many of its commands use the view. */
+unsigned tutti_batch_users(const struct tutti_batch *batch, const struct tutti_view *view);
 
 /* Submits all open batches, before something else is dispatched. By the dispatching thread. */
 void tutti_batch_flush(struct tutti_graph *graph);

@@ -28,7 +28,7 @@
 #define SPIN 20000u        /* the program enqueues, and the next one is about to come */
 /* A call that would execute a short kernel executes so many that come first: they get fewer. */
 #define ASSISTS 2
-/* Each waiting thread looks through so many batches that may begin. */
+/* Who takes one looks through so many that may begin. */
 #define MOST_LOOKED_AT 64
 
 static struct {
@@ -314,15 +314,6 @@ static void granted(struct tutti_stay *stay, void *argument) {
     call_and_unlock(false);
 }
 
-/* How many commands of the batch use the view. */
-static unsigned users_of(const struct tutti_batch *batch, const struct tutti_view *view) {
-    unsigned users = 0;
-    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
-        for (unsigned i = 0; i < task->count; i++)
-            users += task->use[i].view == view;
-    return users;
-}
-
 static bool is_whole(const struct tutti_view *view) {
     return view->at_home && view->root == view && !view->sibling && !view->svm;
 }
@@ -349,7 +340,7 @@ static bool find_stays(struct tutti_batch *batch) {
         use->stay = tutti_stay_join(use->view, use->mode);
         if (use->stay)
             continue;
-        bool alone = tutti_version_users(use->view).all <= users_of(batch, use->view);
+        bool alone = tutti_version_users(use->view).all <= tutti_batch_users(batch, use->view);
         /* In home memory any device stands for all. */
         use->stay = tutti_stay_begin(use->view, tutti_devices()->device[0], use->mode, alone,
                                      granted, NULL);

@@ -134,15 +134,6 @@ static bool goes_behind(const struct tutti_batch *batch) {
     return kernels;
 }
 
-/* How many commands of the batch use the view. */
-static unsigned users_of(const struct tutti_batch *batch, const struct tutti_view *view) {
-    unsigned users = 0;
-    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
-        for (unsigned i = 0; i < task->count; i++)
-            users += task->use[i].view == view;
-    return users;
-}
-
 static void release_stays(struct tutti_batch *batch) {
     for (unsigned i = 0; i < batch->count; i++) {
         tutti_stay_release(batch->use[i].stay);
@@ -156,7 +147,7 @@ static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device
         struct tutti_device_use *use = &batch->use[i];
         use->stay = tutti_stay_take(use->view, device, use->mode);
         if (use->stay ||
-            tutti_stay_is_ready(use->view, device, use->mode, users_of(batch, use->view)))
+            tutti_stay_is_ready(use->view, device, use->mode, tutti_batch_users(batch, use->view)))
             continue;
         release_stays(batch); /* those from here on have none */
         return false;
@@ -254,7 +245,7 @@ static struct tutti_real_device *find_before(const struct tutti_batch *batch) {
     bool after = false;
     for (unsigned i = 0; i < batch->count && before; i++) {
         const struct tutti_device_use *use = &batch->use[i];
-        if (tutti_version_users(use->view).all <= users_of(batch, use->view))
+        if (tutti_version_users(use->view).all <= tutti_batch_users(batch, use->view))
             continue;
         after = after || use->mode != STARPU_R;
         if (!tutti_stay_is_there(use->view, before, use->mode))

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "context.h"
 #include "log.h"
+#include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/execution.h"
 #include "sched/runtime.h"
@@ -187,7 +188,7 @@ bool tutti_direct_is_at_work(const struct tutti_real_device *device) {
     return at_work;
 }
 
-void tutti_direct_hurry(void) {
+static void hurry(void) {
     if (atomic_load(&direct.count) == 0)
         return;
     pthread_mutex_lock(&direct.lock);
@@ -196,6 +197,11 @@ void tutti_direct_hurry(void) {
         pthread_cond_signal(&direct.wake);
     }
     pthread_mutex_unlock(&direct.lock);
+}
+
+void tutti_direct_hurry(void) {
+    hurry();
+    tutti_crew_hurry();
 }
 
 /* Completes a batch that comes before the event; false: see find_before_event. */
@@ -213,17 +219,20 @@ static bool complete_before(cl_event event, bool only_if_over) {
 void tutti_direct_help(cl_event event) {
     while (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
         if (!complete_before(event, false)) {
-            tutti_direct_hurry(); /* it may wait for another queue */
-            return;
+            hurry(); /* it may wait for another queue */
+            break;
         }
+    tutti_crew_help(event);
 }
 
 void tutti_direct_look(cl_event event) {
     if (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
         complete_before(event, true);
+    tutti_crew_hurry();
 }
 
 void tutti_direct_flush(void) {
+    tutti_crew_hurry();
     if (atomic_load(&direct.count) == 0)
         return;
     bool unstarted = false;
@@ -236,7 +245,7 @@ void tutti_direct_flush(void) {
     }
     pthread_mutex_unlock(&direct.lock);
     if (unstarted)
-        tutti_direct_hurry();
+        hurry();
 }
 
 void tutti_direct_mark(const struct tutti_real_device *device) {
@@ -253,4 +262,5 @@ void tutti_direct_stop(void) {
     pthread_mutex_lock(&direct.lock);
     direct.stopped = true;
     pthread_mutex_unlock(&direct.lock);
+    tutti_crew_stop();
 }

@@ -7,6 +7,7 @@
 /*
  * The end of what went past StarPU (direct.h): a thread that waits for one sees to its end itself;
  * a host thread looks after the others. On each device they end in the order of their execution.
+ * Those that wait, look, or want to see something begin come by here to the crew (crew.h), too.
  */
 
 /* Gives the batch to its device, which has all that it needs; a synchronous one executes it. */

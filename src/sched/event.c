@@ -3,7 +3,6 @@
 
 #include "recycler.h"
 #include "sched/command.h"
-#include "sched/crew.h"
 #include "sched/direct_end.h"
 #include "sched/runtime.h"
 
@@ -389,7 +388,6 @@ static void work(cl_event event) {
 
 cl_int tutti_event_wait(cl_event event) {
     tutti_direct_help(event);
-    tutti_crew_help(event);
     work(event);
     spin(event);
     work(event);
@@ -444,6 +442,6 @@ cl_int tutti_event_add_callback(cl_event event, cl_int type,
     }
     pthread_mutex_unlock(&event->context->graph.lock);
     if (status > type)
-        tutti_direct_hurry(), tutti_crew_hurry();
+        tutti_direct_hurry();
     return CL_SUCCESS;
 }

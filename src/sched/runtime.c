@@ -6,7 +6,6 @@
 #include "log.h"
 #include "memory/pinned.h"
 #include "memory/storage.h"
-#include "sched/crew.h"
 #include "sched/direct_end.h"
 #include "sched/environment.h"
 #include "sched/idle.h"
@@ -222,7 +221,6 @@ static void at_exit(void) {
         drain();
     atomic_store(&runtime.exiting, true);
     tutti_direct_stop();
-    tutti_crew_stop();
     while (pause_state.trimming)
         pthread_cond_wait(&pause_state.drained, &pause_state.lock);
     pause_workers(true);
