@@ -50,6 +50,7 @@ TUTTI_TESTS = \
 	tests/test_frames \
 	tests/test_svm_device \
 	tests/test_late_writes \
+	tests/test_one_caller \
 	tests/test_functions \
 	tests/test_line \
 	tests/test_link \
@@ -119,6 +120,10 @@ tests_test_functions_LDADD = $(TEST_LIBS)
 tests_test_late_writes_SOURCES = tests/test_late_writes.c tests/pocl_table.h
 tests_test_late_writes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_late_writes_LDADD = $(TEST_LIBS)
+
+tests_test_one_caller_SOURCES = tests/test_one_caller.c tests/pocl_table.h
+tests_test_one_caller_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_one_caller_LDADD = $(TEST_LIBS)
 
 tests_test_svm_device_SOURCES = tests/test_svm_device.c tests/pocl_table.h tests/svm_nodes.h
 tests_test_svm_device_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "memory/block.h"
 #include "sched/runtime.h"
+#include "virtual_device/driver.h"
 
 #include <stdlib.h>
 
@@ -112,7 +113,7 @@ cl_int tutti_svm_home_use(struct tutti_view *view, const struct tutti_real_devic
     cl_map_flags wanted = wanted_for(view, device == home->owner, writes);
     /* What a CPU device was given before, in the same batch or past StarPU, may not be over. */
     if (device && device != home->owner && home->mapped != wanted)
-        device->dispatch->clFinish(device->place.kernels);
+        tutti_driver_finish(device, device->place.kernels);
     cl_int error = change(home, wanted);
     pthread_mutex_unlock(&home->lock);
     return error;

@@ -6,6 +6,7 @@
 #include "memory/version.h"
 #include "recycler.h"
 #include "sched/batch.h"
+#include "virtual_device/driver.h"
 
 enum { SOURCE, TARGET };
 
@@ -69,9 +70,12 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
                       cl_command_queue queue, const struct tutti_storage *const *storage,
                       cl_event *event) {
     const struct copy_task *copy = (const struct copy_task *)task;
-    return device->dispatch->clEnqueueCopyBuffer(queue, storage[SOURCE]->mem, storage[TARGET]->mem,
-                                                 copy->offset, 0, copy->mem[TARGET]->size, 0, NULL,
-                                                 event);
+    tutti_driver_take(device);
+    cl_int error = device->dispatch->clEnqueueCopyBuffer(queue, storage[SOURCE]->mem,
+                                                         storage[TARGET]->mem, copy->offset, 0,
+                                                         copy->mem[TARGET]->size, 0, NULL, event);
+    tutti_driver_give(device);
+    return error;
 }
 
 static struct tutti_model *model_of(size_t size) {

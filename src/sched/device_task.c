@@ -8,6 +8,7 @@
 #include "sched/idle.h"
 #include "sched/link.h"
 #include "sched/runtime.h"
+#include "virtual_device/driver.h"
 
 #include <starpu_opencl.h>
 #include <stdlib.h>
@@ -106,7 +107,7 @@ static void execute(void *buffers[], void *argument) {
                                     : &((const struct tutti_interface *)buffers[i])->storage;
     tutti_execution_start(batch, waits(batch, device) ? TUTTI_ENDS_HERE : TUTTI_ENDS_LATER);
     if (batch->end && !tell_starpu(device, batch->end))
-        batch->outcome = device->dispatch->clFinish(batch->queue);
+        batch->outcome = tutti_driver_finish(device, batch->queue);
 }
 
 static struct starpu_perfmodel model = {

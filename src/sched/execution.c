@@ -113,7 +113,6 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         tutti_log(DEBUG, "%s: %u kernels as one task", device->name, batch->length);
     show_running(batch);
 
-    const cl_icd_dispatch *driver = device->dispatch;
     if (!batch->queue)
         tutti_execution_choose_queue(batch);
     pthread_mutex_lock(&device->place.enqueues);
@@ -127,36 +126,54 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
     }
     batch->outcome = CL_COMPLETE;
     if (ending == TUTTI_ENDS_LATER && batch->end)
-        driver->clFlush(batch->queue);
+        tutti_driver_flush(device, batch->queue);
     else if (!batch->over && ending != TUTTI_ENDS_UNSEEN) /* the last one may have failed */
-        batch->outcome = driver->clFinish(batch->queue);
+        batch->outcome = tutti_driver_finish(device, batch->queue);
     tutti_driver_unlock(device);
     pthread_mutex_unlock(&device->place.enqueues);
     for (unsigned i = 0; i < batch->count; i++)
         tutti_view_hand_over(batch->use[i].view);
 }
 
-void tutti_execution_flush(struct tutti_batch *batch) {
+/* With the queue taken. */
+static void flush(struct tutti_batch *batch) {
     if (!batch->flushed)
         batch->device->dispatch->clFlush(batch->queue);
     batch->flushed = true;
 }
 
-void tutti_execution_mark(struct tutti_batch *batch) {
-    const cl_icd_dispatch *driver = batch->device->dispatch;
+/* The same. */
+static void mark(struct tutti_batch *batch) {
     if (batch->end || batch->marker || batch->over)
         return;
-    if (driver->clEnqueueMarkerWithWaitList(batch->queue, 0, NULL, &batch->marker) != CL_SUCCESS)
+    if (batch->device->dispatch->clEnqueueMarkerWithWaitList(batch->queue, 0, NULL,
+                                                             &batch->marker) != CL_SUCCESS)
         batch->marker = NULL;
     batch->flushed = false;
+}
+
+void tutti_execution_flush(struct tutti_batch *batch) {
+    if (batch->flushed || !tutti_driver_try(batch->device))
+        return;
+    flush(batch);
+    tutti_driver_give(batch->device);
+}
+
+void tutti_execution_mark(struct tutti_batch *batch) {
+    tutti_driver_take(batch->device);
+    mark(batch);
+    tutti_driver_give(batch->device);
 }
 
 bool tutti_execution_is_over(struct tutti_batch *batch) {
     cl_int status = CL_COMPLETE;
     if (batch->over)
         return true;
-    tutti_execution_mark(batch);
-    tutti_execution_flush(batch);
+    if (!tutti_driver_try(batch->device))
+        return false;
+    mark(batch);
+    flush(batch);
+    tutti_driver_give(batch->device);
     cl_event last = batch->end ? batch->end : batch->marker;
     if (last)
         batch->device->dispatch->clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -164,20 +181,33 @@ bool tutti_execution_is_over(struct tutti_batch *batch) {
     return status <= CL_COMPLETE;
 }
 
+/*
+ * A call that waits is cheaper than a marker, where StarPU's worker will not want the queue
+ * meanwhile.
+ */
+static bool may_finish(const struct tutti_batch *batch) {
+    return !(batch->device->type & CL_DEVICE_TYPE_GPU) || tutti_room_working(batch->device) == 0;
+}
+
 void tutti_execution_wait(struct tutti_batch *batch) {
-    const cl_icd_dispatch *driver = batch->device->dispatch;
+    const struct tutti_real_device *device = batch->device;
     cl_int error;
     if (batch->over)
         return;
+    if (!may_finish(batch)) {
+        tutti_driver_take(device);
+        mark(batch);
+        flush(batch);
+        tutti_driver_give(device);
+    }
     if (batch->end) {
-        driver->clWaitForEvents(1, &batch->end); /* its command's result is asked for anyway */
+        tutti_driver_await(device, batch->end); /* its command's result is asked for anyway */
         return;
     }
     if (!batch->marker) {
-        error = driver->clFinish(batch->queue);
+        error = tutti_driver_finish(device, batch->queue);
     } else {
-        error = driver->clWaitForEvents(1, &batch->marker);
-        driver->clReleaseEvent(batch->marker);
+        error = tutti_driver_wait(device, batch->marker);
         batch->marker = NULL;
     }
     if (error != CL_SUCCESS)

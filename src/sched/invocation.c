@@ -2,6 +2,7 @@
 #include "sched/invocation.h"
 
 #include "sched/runtime.h"
+#include "virtual_device/driver.h"
 #include "virtual_device/given.h"
 #include "virtual_device/pocl.h"
 #include "virtual_device/sampler.h"
@@ -144,9 +145,11 @@ cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
         enter_pocl(call, device);
     if (times)
         times->start = tutti_runtime_now();
+    tutti_driver_take(device);
     error = device->dispatch->clEnqueueNDRangeKernel(
         queue, call->kernel->function->real[device->index], range->dimensions, range->offset,
         range->global, range->local_given ? range->local : NULL, 0, NULL, event);
+    tutti_driver_give(device);
     if (times)
         times->end = tutti_runtime_now();
     if (!alone)

@@ -12,6 +12,7 @@
 #include "sched/batch.h"
 #include "sched/direct.h"
 #include "sched/runtime.h"
+#include "virtual_device/driver.h"
 
 /*
  * Larger ones go on queues of their own, at the same time as kernels: those among which these go
@@ -62,9 +63,12 @@ static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *de
     struct tutti_copy copy = {.device = device, .mem = mem};
     if (blocking && direction(transfer) == DOWN) /* after a write the memory can be used, no more */
         transfer->task.result = CL_COMPLETE;
-    return tutti_copy_enqueue(&copy, queue, direction(transfer) == UP, &transfer->place[0],
-                              host_memory(transfer), &transfer->place[1], &transfer->region,
-                              blocking, blocking ? NULL : event);
+    tutti_driver_take(device);
+    cl_int error = tutti_copy_enqueue(&copy, queue, direction(transfer) == UP, &transfer->place[0],
+                                      host_memory(transfer), &transfer->place[1], &transfer->region,
+                                      blocking, blocking ? NULL : event);
+    tutti_driver_give(device);
+    return error;
 }
 
 /* Does only its order count? What is mapped may be the device's memory. `bytes` may be NULL. */
@@ -82,7 +86,7 @@ static cl_int move_by_host(const struct tutti_transfer *transfer,
     const struct tutti_place *there = &transfer->place[0], *here = &transfer->place[1];
     char *memory = host_memory(transfer);
     bool moves = !moves_nothing(transfer, bytes);
-    cl_int error = device->dispatch->clFinish(queue);
+    cl_int error = tutti_driver_finish(device, queue);
     if (event->profiled)
         event->started = tutti_runtime_now();
     if (moves && direction(transfer) == UP)
@@ -99,10 +103,14 @@ static cl_int mark(const struct tutti_device_task *task, const struct tutti_real
                    cl_command_queue queue, cl_event *event) {
     if (!event)
         return CL_SUCCESS;
-    if (task->measured || !device->place.tail)
-        return device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
-    *event = device->place.tail;
-    return device->dispatch->clRetainEvent(*event);
+    if (!task->measured && device->place.tail) {
+        *event = device->place.tail;
+        return device->dispatch->clRetainEvent(*event);
+    }
+    tutti_driver_take(device);
+    cl_int error = device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);
+    tutti_driver_give(device);
+    return error;
 }
 
 static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *device,

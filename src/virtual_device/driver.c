@@ -30,6 +30,41 @@ void tutti_driver_unlock(const struct tutti_real_device *device) {
         pthread_mutex_unlock(&lock);
 }
 
+static pthread_mutex_t takers[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
+                                                        PTHREAD_MUTEX_INITIALIZER};
+
+static bool is_gpu(const struct tutti_real_device *device) {
+    return device->type & CL_DEVICE_TYPE_GPU;
+}
+
+void tutti_driver_take(const struct tutti_real_device *device) {
+    if (is_gpu(device))
+        pthread_mutex_lock(&takers[device->index]);
+}
+
+bool tutti_driver_try(const struct tutti_real_device *device) {
+    return !is_gpu(device) || pthread_mutex_trylock(&takers[device->index]) == 0;
+}
+
+void tutti_driver_give(const struct tutti_real_device *device) {
+    if (is_gpu(device))
+        pthread_mutex_unlock(&takers[device->index]);
+}
+
+cl_int tutti_driver_flush(const struct tutti_real_device *device, cl_command_queue queue) {
+    tutti_driver_take(device);
+    cl_int error = device->dispatch->clFlush(queue);
+    tutti_driver_give(device);
+    return error;
+}
+
+cl_int tutti_driver_finish(const struct tutti_real_device *device, cl_command_queue queue) {
+    tutti_driver_take(device);
+    cl_int error = device->dispatch->clFinish(queue);
+    tutti_driver_give(device);
+    return error;
+}
+
 static cl_int status_of(const cl_icd_dispatch *driver, cl_event event) {
     cl_int status = CL_COMPLETE;
     cl_int error = driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
@@ -59,20 +94,19 @@ static cl_int look_until_over(const cl_icd_dispatch *driver, cl_event event) {
     return status;
 }
 
-cl_int tutti_driver_wait(const struct tutti_real_device *device, cl_event event) {
+cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event) {
     const cl_icd_dispatch *driver = device->dispatch;
-    cl_int error;
-    if (device->type & CL_DEVICE_TYPE_GPU) {
-        error = look_until_over(driver, event);
-    } else {
-        error = driver->clWaitForEvents(1, &event);
-        cl_int status = CL_COMPLETE;
-        if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
-            status = status_of(driver, event);
-        if (status < 0)
-            error = status;
-    }
-    driver->clReleaseEvent(event);
+    if (is_gpu(device))
+        return look_until_over(driver, event);
+    cl_int error = driver->clWaitForEvents(1, &event), status = CL_COMPLETE;
+    if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+        status = status_of(driver, event);
+    return status < 0 ? status : error;
+}
+
+cl_int tutti_driver_wait(const struct tutti_real_device *device, cl_event event) {
+    cl_int error = tutti_driver_await(device, event);
+    device->dispatch->clReleaseEvent(event);
     return error;
 }
 

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: a GPU's driver never has two threads at once in calls with a queue that kernels go to
+ * (driver.h says what NVIDIA's makes of it). PoCL stands in for one: it says that it is a GPU, and
+ * its driver's table is changed so that such calls take a while, and tell when they meet.
+ */
+#include "pocl_table.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
+enum { BUFFERS = 16, KERNELS = 400, ROUNDS = 5, MOST = 32, CALL = 30 /* µs */ };
+
+static cl_icd_dispatch *driver, real; /* the driver's table, and what was in it */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
+static struct {
+    cl_command_queue queue;
+    unsigned inside; /* threads */
+    bool kernels;
+} seen[MOST];
+static unsigned calls, meetings;
+
+static cl_int CL_API_CALL get_device_info(cl_device_id of, cl_device_info what, size_t size,
+                                          void *value, size_t *size_ret) {
+    cl_int result = real.clGetDeviceInfo(of, what, size, value, size_ret);
+    if (what == CL_DEVICE_TYPE && result == CL_SUCCESS && value)
+        *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
+    return result;
+}
+
+static unsigned place_of(cl_command_queue on) {
+    unsigned i = 0;
+    while (i < MOST - 1 && seen[i].queue && seen[i].queue != on)
+        i++;
+    seen[i].queue = on;
+    return i;
+}
+
+static void enter(cl_command_queue on, bool kernel) {
+    pthread_mutex_lock(&lock);
+    unsigned i = place_of(on);
+    seen[i].kernels |= kernel;
+    if (seen[i].kernels) {
+        calls++;
+        meetings += seen[i].inside > 0;
+    }
+    seen[i].inside++;
+    pthread_mutex_unlock(&lock);
+    usleep(CALL);
+}
+
+static void leave(cl_command_queue on) {
+    pthread_mutex_lock(&lock);
+    seen[place_of(on)].inside--;
+    pthread_mutex_unlock(&lock);
+}
+
+static cl_int CL_API_CALL enqueue_kernel(cl_command_queue on, cl_kernel kernel, cl_uint dimensions,
+                                         const size_t *offset, const size_t *global,
+                                         const size_t *local, cl_uint count, const cl_event *list,
+                                         cl_event *event) {
+    enter(on, true);
+    cl_int result = real.clEnqueueNDRangeKernel(on, kernel, dimensions, offset, global, local,
+                                                count, list, event);
+    leave(on);
+    return result;
+}
+
+static cl_int CL_API_CALL marker(cl_command_queue on, cl_uint count, const cl_event *list,
+                                 cl_event *event) {
+    enter(on, false);
+    cl_int result = real.clEnqueueMarkerWithWaitList(on, count, list, event);
+    leave(on);
+    return result;
+}
+
+static cl_int CL_API_CALL write_buffer(cl_command_queue on, cl_mem mem, cl_bool blocking,
+                                       size_t offset, size_t size, const void *from, cl_uint count,
+                                       const cl_event *list, cl_event *event) {
+    enter(on, false);
+    cl_int result =
+        real.clEnqueueWriteBuffer(on, mem, blocking, offset, size, from, count, list, event);
+    leave(on);
+    return result;
+}
+
+static cl_int CL_API_CALL read_buffer(cl_command_queue on, cl_mem mem, cl_bool blocking,
+                                      size_t offset, size_t size, void *to, cl_uint count,
+                                      const cl_event *list, cl_event *event) {
+    enter(on, false);
+    cl_int result =
+        real.clEnqueueReadBuffer(on, mem, blocking, offset, size, to, count, list, event);
+    leave(on);
+    return result;
+}
+
+static cl_int CL_API_CALL flush(cl_command_queue on) {
+    enter(on, false);
+    cl_int result = real.clFlush(on);
+    leave(on);
+    return result;
+}
+
+static cl_int CL_API_CALL finish(cl_command_queue on) {
+    enter(on, false);
+    cl_int result = real.clFinish(on);
+    leave(on);
+    return result;
+}
+
+static bool change_driver(void) {
+    cl_platform_id pocl;
+    driver = pocl_table(&pocl);
+    if (!driver)
+        return false;
+    real = *driver;
+    driver->clGetDeviceInfo = get_device_info;
+    driver->clEnqueueNDRangeKernel = enqueue_kernel;
+    driver->clEnqueueMarkerWithWaitList = marker;
+    driver->clEnqueueWriteBuffer = write_buffer;
+    driver->clEnqueueReadBuffer = read_buffer;
+    driver->clFlush = flush;
+    driver->clFinish = finish;
+    return true;
+}
+
+static void nobody_met(void) {
+    pthread_mutex_lock(&lock);
+    unsigned of = calls, met = meetings;
+    calls = meetings = 0;
+    pthread_mutex_unlock(&lock);
+    ck_assert_uint_gt(of, 0);
+    ck_assert_msg(met == 0, "of %u calls %u met another one", of, met);
+}
+
+/* The program's queues, each with a kernel object and buffers of its own. */
+struct lane {
+    cl_command_queue queue;
+    cl_kernel kernel;
+    cl_mem buffer[BUFFERS];
+    unsigned buffers;
+    atomic_bool *over; /* where it goes on until somebody says so */
+};
+
+static void open_lane(struct lane *lane, cl_program program, unsigned buffers) {
+    cl_int zero = 0, one = 1;
+    lane->queue = make_queue(0);
+    lane->buffers = buffers;
+    lane->kernel = make_kernel(program, "add");
+    ck_ok(clSetKernelArg(lane->kernel, 1, sizeof(one), &one));
+    for (unsigned i = 0; i < buffers; i++) {
+        lane->buffer[i] = make_buffer(0, sizeof(zero), NULL);
+        ck_ok(clEnqueueWriteBuffer(lane->queue, lane->buffer[i], CL_TRUE, 0, sizeof(zero), &zero, 0,
+                                   NULL, NULL));
+    }
+}
+
+/* In any thread. */
+static cl_int launch_in(const struct lane *lane, unsigned i) {
+    size_t items = 1;
+    cl_mem buffer = lane->buffer[i % lane->buffers];
+    cl_int result = clSetKernelArg(lane->kernel, 0, sizeof(buffer), &buffer);
+    return result == CL_SUCCESS ? clEnqueueNDRangeKernel(lane->queue, lane->kernel, 1, NULL, &items,
+                                                         NULL, 0, NULL, NULL)
+                                : result;
+}
+
+static void close_lane(struct lane *lane, cl_int each) {
+    for (unsigned i = 0; i < lane->buffers; i++) {
+        cl_int value = -1;
+        ck_ok(clEnqueueReadBuffer(lane->queue, lane->buffer[i], CL_TRUE, 0, sizeof(value), &value,
+                                  0, NULL, NULL));
+        ck_assert_int_eq(value, each);
+        clReleaseMemObject(lane->buffer[i]);
+    }
+    clReleaseKernel(lane->kernel);
+    clReleaseCommandQueue(lane->queue);
+}
+
+static void burst(unsigned buffers) {
+    struct lane lane;
+    cl_program program = make_program(common_source);
+    open_lane(&lane, program, buffers);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < KERNELS; i++)
+            ck_ok(launch_in(&lane, i));
+        ck_ok(clFinish(lane.queue));
+    }
+    close_lane(&lane, ROUNDS * KERNELS / (cl_int)buffers);
+    clReleaseProgram(program);
+    nobody_met();
+}
+
+START_TEST(a_row_of_kernels) { burst(1); }
+END_TEST
+
+START_TEST(kernels_in_turn) { burst(BUFFERS); }
+END_TEST
+
+static void *flush_often(void *argument) {
+    const struct lane *lane = argument;
+    while (!atomic_load(lane->over)) {
+        clFlush(lane->queue);
+        usleep(CALL);
+    }
+    return NULL;
+}
+
+START_TEST(while_another_thread_flushes) {
+    struct lane lane;
+    atomic_bool over = false;
+    pthread_t thread;
+    cl_program program = make_program(common_source);
+    open_lane(&lane, program, 2);
+    lane.over = &over;
+    ck_assert_int_eq(pthread_create(&thread, NULL, flush_often, &lane), 0);
+    for (unsigned i = 0; i < KERNELS; i++) {
+        ck_ok(launch_in(&lane, i));
+        if (i % 8 == 7)
+            ck_ok(clFinish(lane.queue));
+    }
+    atomic_store(&over, true);
+    pthread_join(thread, NULL);
+    close_lane(&lane, KERNELS / 2);
+    clReleaseProgram(program);
+    nobody_met();
+}
+END_TEST
+
+static void *launch_and_wait(void *argument) {
+    const struct lane *lane = argument;
+    for (unsigned i = 0; i < KERNELS; i++) {
+        launch_in(lane, i);
+        if (i % 4 == 3)
+            clFinish(lane->queue);
+    }
+    return NULL;
+}
+
+START_TEST(threads_that_launch_and_wait) {
+    struct lane lanes[4];
+    pthread_t threads[COUNT(lanes)];
+    cl_program program = make_program(common_source);
+    for (unsigned i = 0; i < COUNT(lanes); i++)
+        open_lane(&lanes[i], program, 1);
+    for (unsigned i = 0; i < COUNT(lanes); i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, launch_and_wait, &lanes[i]), 0);
+    for (unsigned i = 0; i < COUNT(lanes); i++)
+        pthread_join(threads[i], NULL);
+    for (unsigned i = 0; i < COUNT(lanes); i++)
+        close_lane(&lanes[i], KERNELS);
+    clReleaseProgram(program);
+    nobody_met();
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {a_row_of_kernels, kernels_in_turn, while_another_thread_flushes,
+                                  threads_that_launch_and_wait};
+    setenv("POCL_DEVICES", "pthread", 1);
+    setenv("TUTTI_DEVICES", "portable", 1);
+    setenv("TUTTI_MODELS", "none", 1);
+    if (!change_driver()) {
+        puts("1..0 # SKIP PoCL is not there");
+        return 0;
+    }
+    return test_main(argc, argv, tests, COUNT(tests));
+}
