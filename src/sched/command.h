@@ -52,7 +52,7 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
 /* The work begins: CL_RUNNING. */
 void tutti_command_running(struct tutti_command *command);
 
-#define TUTTI_COMMANDS_AT_ONCE 64
+#define TUTTI_COMMANDS_AT_ONCE 128
 
 /*
  * The work is over (CL_COMPLETE or an error); destroys the command. The same for up to

@@ -23,7 +23,7 @@
 #define FIRST_RUNS 8
 #define ONE_OF 16
 #define SHORT 50.0 /* µs: for such a kernel the measurement itself counts */
-#define ONE_OF_SHORT 64
+#define ONE_OF_SHORT 128
 #define ONE_OF_SHORT_CALLS 4
 #define STORED_RUNS_AGAIN 2 /* one that was kept on disk is measured so often at first */
 /* Guess for a work-item that nobody measured: about 100 cycles of one lane. */
