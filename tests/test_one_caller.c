@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Only Tutti: a GPU's driver never has two threads at once in calls with a queue that kernels go to
- * (driver.h says what NVIDIA's makes of it). PoCL stands in for one: it says that it is a GPU, and
- * its driver's table is changed so that such calls take a while, and tell when they meet.
+ * (driver.h says what NVIDIA's makes of it), and who looks at an event has its queue flushed. PoCL
+ * stands in for one: it says that it is a GPU, and its driver's table is changed so that such calls
+ * take a while, and tell when they meet; an event has not begun before a flush.
  */
 #include "pocl_table.h"
 
@@ -10,7 +11,7 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { BUFFERS = 16, KERNELS = 400, ROUNDS = 5, MOST = 32, CALL = 30 /* µs */ };
+enum { BUFFERS = 16, KERNELS = 400, ROUNDS = 5, MOST = 32, EVENTS = 4096, CALL = 30 /* µs */ };
 
 static cl_icd_dispatch *driver, real; /* the driver's table, and what was in it */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
@@ -18,7 +19,14 @@ static struct {
     cl_command_queue queue;
     unsigned inside; /* threads */
     bool kernels;
+    unsigned long enqueued, flushed; /* commands */
 } seen[MOST];
+static struct {
+    cl_event event;
+    unsigned place;
+    unsigned long number; /* in its queue */
+} latest[EVENTS];
+static unsigned long events;
 static unsigned calls, meetings;
 
 static cl_int CL_API_CALL get_device_info(cl_device_id of, cl_device_info what, size_t size,
@@ -50,10 +58,49 @@ static void enter(cl_command_queue on, bool kernel) {
     usleep(CALL);
 }
 
-static void leave(cl_command_queue on) {
+static void leave(cl_command_queue on, const cl_event *event) {
     pthread_mutex_lock(&lock);
-    seen[place_of(on)].inside--;
+    unsigned i = place_of(on);
+    seen[i].inside--;
+    seen[i].enqueued++;
+    if (event) {
+        latest[events % EVENTS].event = *event;
+        latest[events % EVENTS].place = i;
+        latest[events++ % EVENTS].number = seen[i].enqueued;
+    }
     pthread_mutex_unlock(&lock);
+}
+
+static void leave_flushed(cl_command_queue on) {
+    pthread_mutex_lock(&lock);
+    unsigned i = place_of(on);
+    seen[i].inside--;
+    seen[i].flushed = seen[i].enqueued;
+    pthread_mutex_unlock(&lock);
+}
+
+/* As far as is remembered. */
+static bool is_flushed(cl_event event) {
+    bool flushed = true;
+    pthread_mutex_lock(&lock);
+    for (unsigned long i = events; i > 0 && i + EVENTS > events; i--) {
+        unsigned long at = (i - 1) % EVENTS;
+        if (latest[at].event != event)
+            continue;
+        flushed = latest[at].number <= seen[latest[at].place].flushed;
+        break;
+    }
+    pthread_mutex_unlock(&lock);
+    return flushed;
+}
+
+static cl_int CL_API_CALL get_event_info(cl_event event, cl_event_info what, size_t size,
+                                         void *value, size_t *size_ret) {
+    cl_int result = real.clGetEventInfo(event, what, size, value, size_ret);
+    if (what == CL_EVENT_COMMAND_EXECUTION_STATUS && result == CL_SUCCESS && value &&
+        !is_flushed(event))
+        *(cl_int *)value = CL_QUEUED;
+    return result;
 }
 
 static cl_int CL_API_CALL enqueue_kernel(cl_command_queue on, cl_kernel kernel, cl_uint dimensions,
@@ -63,7 +110,7 @@ static cl_int CL_API_CALL enqueue_kernel(cl_command_queue on, cl_kernel kernel, 
     enter(on, true);
     cl_int result = real.clEnqueueNDRangeKernel(on, kernel, dimensions, offset, global, local,
                                                 count, list, event);
-    leave(on);
+    leave(on, result == CL_SUCCESS ? event : NULL);
     return result;
 }
 
@@ -71,7 +118,7 @@ static cl_int CL_API_CALL marker(cl_command_queue on, cl_uint count, const cl_ev
                                  cl_event *event) {
     enter(on, false);
     cl_int result = real.clEnqueueMarkerWithWaitList(on, count, list, event);
-    leave(on);
+    leave(on, result == CL_SUCCESS ? event : NULL);
     return result;
 }
 
@@ -81,7 +128,7 @@ static cl_int CL_API_CALL write_buffer(cl_command_queue on, cl_mem mem, cl_bool 
     enter(on, false);
     cl_int result =
         real.clEnqueueWriteBuffer(on, mem, blocking, offset, size, from, count, list, event);
-    leave(on);
+    leave(on, result == CL_SUCCESS ? event : NULL);
     return result;
 }
 
@@ -91,21 +138,21 @@ static cl_int CL_API_CALL read_buffer(cl_command_queue on, cl_mem mem, cl_bool b
     enter(on, false);
     cl_int result =
         real.clEnqueueReadBuffer(on, mem, blocking, offset, size, to, count, list, event);
-    leave(on);
+    leave(on, result == CL_SUCCESS ? event : NULL);
     return result;
 }
 
 static cl_int CL_API_CALL flush(cl_command_queue on) {
     enter(on, false);
     cl_int result = real.clFlush(on);
-    leave(on);
+    leave_flushed(on);
     return result;
 }
 
 static cl_int CL_API_CALL finish(cl_command_queue on) {
     enter(on, false);
     cl_int result = real.clFinish(on);
-    leave(on);
+    leave_flushed(on);
     return result;
 }
 
@@ -116,6 +163,7 @@ static bool change_driver(void) {
         return false;
     real = *driver;
     driver->clGetDeviceInfo = get_device_info;
+    driver->clGetEventInfo = get_event_info;
     driver->clEnqueueNDRangeKernel = enqueue_kernel;
     driver->clEnqueueMarkerWithWaitList = marker;
     driver->clEnqueueWriteBuffer = write_buffer;

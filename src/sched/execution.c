@@ -169,11 +169,13 @@ bool tutti_execution_is_over(struct tutti_batch *batch) {
     cl_int status = CL_COMPLETE;
     if (batch->over)
         return true;
-    if (!tutti_driver_try(batch->device))
-        return false;
-    mark(batch);
-    flush(batch);
-    tutti_driver_give(batch->device);
+    if (!batch->flushed || !(batch->end || batch->marker)) {
+        if (!tutti_driver_try(batch->device))
+            return false;
+        mark(batch);
+        flush(batch);
+        tutti_driver_give(batch->device);
+    }
     cl_event last = batch->end ? batch->end : batch->marker;
     if (last)
         batch->device->dispatch->clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS,
@@ -182,11 +184,12 @@ bool tutti_execution_is_over(struct tutti_batch *batch) {
 }
 
 /*
- * A call that waits is cheaper than a marker, where StarPU's worker will not want the queue
- * meanwhile.
+ * Is the end of a GPU's batch looked for by an event? A call that waits for the queue is cheaper
+ * than a marker, but StarPU's worker may want the queue meanwhile.
  */
-static bool may_finish(const struct tutti_batch *batch) {
-    return !(batch->device->type & CL_DEVICE_TYPE_GPU) || tutti_room_working(batch->device) == 0;
+static bool is_looked_for(const struct tutti_batch *batch) {
+    return batch->device->type & CL_DEVICE_TYPE_GPU &&
+           (batch->end || batch->marker || tutti_room_working(batch->device));
 }
 
 void tutti_execution_wait(struct tutti_batch *batch) {
@@ -194,7 +197,7 @@ void tutti_execution_wait(struct tutti_batch *batch) {
     cl_int error;
     if (batch->over)
         return;
-    if (!may_finish(batch)) {
+    if (is_looked_for(batch)) { /* nothing else flushes what is only looked at */
         tutti_driver_take(device);
         mark(batch);
         flush(batch);
