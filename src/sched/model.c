@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS 1024
+#define BUCKETS 8192 /* as many as are kept on disk: each launch looks for its model */
 /*
  * What a new measurement weighs at least. A kernel's time may depend on what it finds in memory, so
  * that runs differ; a change is followed all the same: where one of some runs is measured in a few
