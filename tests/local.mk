@@ -117,11 +117,11 @@ tests_test_functions_SOURCES = tests/test_functions.c tests/pocl_table.h
 tests_test_functions_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_functions_LDADD = $(TEST_LIBS)
 
-tests_test_late_writes_SOURCES = tests/test_late_writes.c tests/pocl_table.h
+tests_test_late_writes_SOURCES = tests/test_late_writes.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_late_writes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_late_writes_LDADD = $(TEST_LIBS)
 
-tests_test_one_caller_SOURCES = tests/test_one_caller.c tests/pocl_table.h
+tests_test_one_caller_SOURCES = tests/test_one_caller.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_one_caller_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_one_caller_LDADD = $(TEST_LIBS)
 

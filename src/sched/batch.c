@@ -348,11 +348,8 @@ static void submit_open(struct tutti_batch *batch) {
 }
 
 unsigned tutti_batch_users(const struct tutti_batch *batch, const struct tutti_view *view) {
-    unsigned users = 0;
-    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
-        for (unsigned i = 0; i < task->count; i++)
-            users += task->use[i].view == view;
-    return users;
+    enum starpu_data_access_mode mode;
+    return users_in(batch, view, &mode);
 }
 
 bool tutti_batch_comes_before(const struct tutti_batch *batch, const struct _cl_event *event) {

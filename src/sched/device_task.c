@@ -21,8 +21,8 @@
 #define WORTH_WAITING_IF_DELAYED 2000.0
 
 /*
- * µs: so long a GPU's driver takes to launch a kernel (4 to 6 on an H200), or little less. Shorter
- * ones are over when the last one was launched, or soon after: nothing is gained by going on.
+ * µs, a little more than a driver takes to launch a kernel (4 to 6 on an H200): shorter ones are
+ * over soon after the last one was launched, so that nothing is gained by going on.
  */
 #define LAUNCH 8.0
 
@@ -37,9 +37,9 @@ static bool waits(const struct tutti_batch *batch, const struct tutti_real_devic
 
 void tutti_device_task_decide(struct tutti_batch *batch, unsigned devices) {
     const struct tutti_device_list *list = tutti_devices();
-    double worthy = LAUNCH * batch->length;
+    double launches = LAUNCH * batch->length;
     bool worth =
-        batch->brief && batch->expected <= (worthy > WORTH_WAITING ? worthy : WORTH_WAITING);
+        batch->brief && batch->expected <= (launches > WORTH_WAITING ? launches : WORTH_WAITING);
     if (batch->expected > 0 && batch->expected <= WORTH_WAITING_IF_DELAYED)
         for (unsigned d = 0; d < list->count && !worth; d++)
             worth = devices & 1u << d && tutti_link_delays_events(list->device[d]);

@@ -135,14 +135,13 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         tutti_view_hand_over(batch->use[i].view);
 }
 
-/* With the queue taken. */
+/* With the queue taken (driver.h), like the next two. */
 static void flush(struct tutti_batch *batch) {
     if (!batch->flushed)
         batch->device->dispatch->clFlush(batch->queue);
     batch->flushed = true;
 }
 
-/* The same. */
 static void mark(struct tutti_batch *batch) {
     if (batch->end || batch->marker || batch->over)
         return;
@@ -150,6 +149,12 @@ static void mark(struct tutti_batch *batch) {
                                                              &batch->marker) != CL_SUCCESS)
         batch->marker = NULL;
     batch->flushed = false;
+}
+
+/* Then a look at an event tells the end. */
+static void show_end(struct tutti_batch *batch) {
+    mark(batch);
+    flush(batch);
 }
 
 void tutti_execution_flush(struct tutti_batch *batch) {
@@ -172,8 +177,7 @@ bool tutti_execution_is_over(struct tutti_batch *batch) {
     if (!batch->flushed || !(batch->end || batch->marker)) {
         if (!tutti_driver_try(batch->device))
             return false;
-        mark(batch);
-        flush(batch);
+        show_end(batch);
         tutti_driver_give(batch->device);
     }
     cl_event last = batch->end ? batch->end : batch->marker;
@@ -199,8 +203,7 @@ void tutti_execution_wait(struct tutti_batch *batch) {
         return;
     if (is_looked_for(batch)) { /* nothing else flushes what is only looked at */
         tutti_driver_take(device);
-        mark(batch);
-        flush(batch);
+        show_end(batch);
         tutti_driver_give(device);
     }
     if (batch->end) {

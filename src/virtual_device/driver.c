@@ -30,6 +30,7 @@ void tutti_driver_unlock(const struct tutti_real_device *device) {
         pthread_mutex_unlock(&lock);
 }
 
+/* Each for one device. */
 static pthread_mutex_t takers[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
                                                         PTHREAD_MUTEX_INITIALIZER};
 

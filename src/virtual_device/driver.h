@@ -40,7 +40,7 @@ cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event
 /* The same, and gives the event back. */
 cl_int tutti_driver_wait(const struct tutti_real_device *device, cl_event event);
 
-/* Calls with that lock. */
+/* Calls with the lock of tutti_driver_lock. */
 cl_kernel tutti_driver_create_kernel(const struct tutti_real_device *device, cl_program program,
                                      const char *name, cl_int *error);
 void tutti_driver_release_kernel(const struct tutti_real_device *device, cl_kernel kernel);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/* PoCL's `pthread` device stands in for a GPU, for tests whose calls come in between. */
+#ifndef TUTTI_TESTS_POCL_GPU_H
+#define TUTTI_TESTS_POCL_GPU_H
+
+#include "pocl_table.h"
+
+static cl_icd_dispatch real; /* what was in the driver's table */
+
+static cl_int CL_API_CALL get_device_info(cl_device_id of, cl_device_info what, size_t size,
+                                          void *value, size_t *size_ret) {
+    cl_int result = real.clGetDeviceInfo(of, what, size, value, size_ret);
+    if (what == CL_DEVICE_TYPE && result == CL_SUCCESS && value)
+        *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
+    return result;
+}
+
+/* Instead of test_main; `change` puts the test's calls into the driver's table. */
+static int test_main_gpu(int argc, char **argv, const TTest *const *tests, size_t count,
+                         void (*change)(cl_icd_dispatch *table)) {
+    cl_platform_id pocl;
+    setenv("POCL_DEVICES", "pthread", 1);
+    setenv("TUTTI_DEVICES", "portable", 1);
+    setenv("TUTTI_MODELS", "none", 1);
+    cl_icd_dispatch *table = pocl_table(&pocl);
+    if (!table) {
+        puts("1..0 # SKIP PoCL is not there");
+        return 0;
+    }
+    real = *table;
+    table->clGetDeviceInfo = get_device_info;
+    change(table);
+    return test_main(argc, argv, tests, count);
+}
+
+#endif
