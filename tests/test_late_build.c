@@ -320,8 +320,50 @@ START_TEST(ends_while_it_builds) {
 }
 END_TEST
 
+/* What is known to have waited so long is built for both at once from then on. */
+START_TEST(what_has_paid_does_not_wait) {
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    late_builds();
+    build("", 12);
+    cl_kernel kernel = make_kernel(program, "add");
+    cl_mem buffer[2] = {make_zeros(), make_zeros()};
+    for (int i = 0; i < FEW; i++) { /* how long it takes is known then */
+        run(kernel, buffer[0], much);
+        rest();
+    }
+    ck_assert_int_eq(late_builds(), 0);
+    run_until_built(kernel, buffer);
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(program));
+    ck_ok(clReleaseMemObject(buffer[0]));
+    ck_ok(clReleaseMemObject(buffer[1]));
+    use_new("", 12, 0);
+}
+END_TEST
+
+/* For another process as well, if models are kept. */
+START_TEST(what_paid_before) { use_new("", 12, 0); }
+END_TEST
+
+START_TEST(what_has_paid_is_kept) {
+    char directory[] = "/tmp/tutti-late.XXXXXX", setting[64], command[64];
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+    snprintf(setting, sizeof(setting), "TUTTI_MODELS=%s/models", directory);
+    snprintf(command, sizeof(command), "rm -r %s", directory);
+    run_apart(setting, "--pays");
+    run_apart(setting, "--paid");
+    ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
 int main(int argc, char **argv) {
-    const TTest *const threads[] = {several_threads}, *const end[] = {the_end};
+    const struct {
+        const char *name;
+        const TTest *test[1];
+    } apart[] = {{"--threads", {several_threads}},
+                 {"--end", {the_end}},
+                 {"--pays", {what_has_paid_does_not_wait}},
+                 {"--paid", {what_paid_before}}};
     const TTest *const tests[] = {
         a_little_work_does_not_pay,
         a_chain_needs_one_device,
@@ -334,12 +376,13 @@ int main(int argc, char **argv) {
         several_threads,
         several_threads_at_once,
         ends_while_it_builds,
+        what_has_paid_does_not_wait,
+        what_has_paid_is_kept,
     };
     setenv("TUTTI_BUILDS", "auto", 1);
+    for (size_t i = 0; i < COUNT(apart) && argc == 2; i++)
+        if (strcmp(argv[1], apart[i].name) == 0)
+            return test_main_logged(1, argv, apart[i].test, 1);
     setenv("TUTTI_MODELS", "none", 1);
-    if (argc == 2 && strcmp(argv[1], "--threads") == 0)
-        return test_main_logged(1, argv, threads, COUNT(threads));
-    if (argc == 2 && strcmp(argv[1], "--end") == 0)
-        return test_main_logged(1, argv, end, COUNT(end));
     return test_main_logged(argc, argv, tests, COUNT(tests));
 }

@@ -239,6 +239,7 @@ static void install(struct tutti_build_job *job, const struct tutti_real_device 
     program->build++;
     atomic_store(&program->build_time, job->build_time);
     atomic_store(&program->waited, 0);
+    atomic_store(&program->pays, false);
     atomic_store(&program->late, won->error == CL_SUCCESS ? job->late : 0);
     if (program->origin != TUTTI_PROGRAM_BINARY) {
         tutti_signatures_clear(&program->signatures);

@@ -3,10 +3,12 @@
 
 #include "env.h"
 #include "log.h"
+#include "sched/model.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/kernel_create.h"
 #include "virtual_device/pocl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,12 +64,19 @@ static bool reads_files(const struct tutti_build_job *job) {
     return reads;
 }
 
+/* How long the program's kernels waited for one of such devices, when they did so long enough. */
+static struct tutti_model *model_of(uint64_t program) {
+    const struct tutti_model_key key = {.code = program};
+    return tutti_model_find(&key);
+}
+
 bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *device,
                                const struct tutti_real_device *lead) {
     return job->operation == TUTTI_BUILD && job->program->origin == TUTTI_PROGRAM_SOURCE &&
            !is_early() && tutti_pocl_is(device) && device->at_home && !reads_files(job) &&
-           has_alike(job, device, lead);
+           has_alike(job, device, lead) &&
+           !tutti_model_is_measured(model_of(job->identity), device);
 }
 
 bool tutti_late_build_note(cl_program program, double waited) {
@@ -76,7 +85,11 @@ bool tutti_late_build_note(cl_program program, double waited) {
     uint64_t enough = atomic_load(&program->build_time);
     uint64_t more = waited * 1000 < (double)enough ? (uint64_t)(waited * 1000) : enough;
     uint64_t before = atomic_fetch_add(&program->waited, more);
-    return before + more >= enough && !atomic_load(&program->builds_late);
+    if (before + more < enough)
+        return false;
+    if (before < enough && isfinite(waited))
+        atomic_store(&program->pays, true);
+    return !atomic_load(&program->builds_late);
 }
 
 static void install(cl_program program, const struct tutti_real_device *device, cl_program real) {
@@ -95,6 +108,9 @@ static unsigned build(cl_program program) {
     job.options = program->options ? strdup(program->options) : NULL;
     bool able = job.options || !program->options;
     pthread_mutex_unlock(&program->lock);
+    if (late && atomic_load(&program->pays))
+        tutti_model_learn(model_of(job.identity), devices->device[__builtin_ctz(late)],
+                          (double)atomic_load(&program->waited) / 1000);
     job.text = program->source;
     for (unsigned d = 0; d < devices->count && able; d++) {
         if (!(late & 1u << d))

@@ -12,7 +12,10 @@
  * sent before it has the kernels.
  */
 
-/* Can the build wait? Of a device that is to have it, when those before it were asked. */
+/*
+ * Can the build wait? Of a device that is to have it, when those before it were asked. Not that of
+ * a program for which it has paid before, in this process or, by the models that are kept, another.
+ */
 bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *device,
                                const struct tutti_real_device *lead);
@@ -28,8 +31,8 @@ static inline unsigned tutti_late_build_devices(cl_program program) {
 /*
  * One of its kernels could begin, but waits for so many µs until its device has ended others. Did
  * they wait so long together that the builds which wait are worth their time, and does no thread
- * work at them? A chain's never do, however long it is: each is ready when the one before has
- * ended.
+ * work at them? INFINITY: nobody knows, they are to be built. A chain's never do, however long it
+ * is: each is ready when the one before has ended.
  */
 bool tutti_late_build_note(cl_program program, double waited);
 

@@ -58,6 +58,7 @@ struct _cl_program {
     atomic_uint late;                   /* bit d: it is not built for device d yet (late_build.h) */
     atomic_bool builds_late;            /* a thread is at that */
     atomic_uint_least64_t waited;       /* ns that its kernels did, as long as one is late */
+    atomic_bool pays;                   /* they are known to have waited as long as a build takes */
     struct tutti_signatures signatures; /* what is known for certain, as it was asked for */
     struct tutti_signatures hints;      /* read from sources; for drivers that don't tell */
     struct tutti_binary *binary;        /* made when CL_PROGRAM_BINARIES is asked for */
