@@ -38,6 +38,7 @@ TUTTI_TESTS = \
 	tests/test_at_once \
 	tests/test_fresh \
 	tests/test_lone \
+	tests/test_row \
 	tests/test_stream \
 	tests/test_crew \
 	tests/test_steady \
@@ -236,6 +237,9 @@ tests_test_direct_LDADD = $(TEST_LIBS)
 tests_test_lone_SOURCES = tests/test_lone.c tests/task_counts.h
 tests_test_lone_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lone_LDADD = $(TEST_LIBS)
+tests_test_row_SOURCES = tests/test_row.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
+tests_test_row_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_row_LDADD = $(TEST_LIBS)
 tests_test_stream_SOURCES = tests/test_stream.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_stream_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_stream_LDADD = $(TEST_LIBS)

@@ -94,8 +94,9 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
         error = check_local(&range, lead, kernel, local);
     if (error == CL_SUCCESS)
         error = tutti_wait_list_check(queue->context, list);
+    bool row = false;
     if (error == CL_SUCCESS && !is_empty(work_dim, global) &&
-        tutti_launch_at_once(queue, kernel, &range, type, list, event))
+        tutti_launch_at_once(queue, kernel, &range, type, list, event, &row))
         return CL_SUCCESS;
     struct tutti_arguments *arguments;
     if (error == CL_SUCCESS)
@@ -111,8 +112,10 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
                    ? error
                    : tutti_enqueue(tutti_command_create_empty(), queue, type, list, false, event);
     }
-    return tutti_enqueue(tutti_launch_create(kernel, arguments, &range), queue, type, list, false,
-                         event);
+    struct tutti_command *command = tutti_launch_create(kernel, arguments, &range);
+    if (command)
+        command->in_row = row;
+    return tutti_enqueue(command, queue, type, list, false, event);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueNDRangeKernel(

@@ -6,6 +6,7 @@
 #include "memory/version.h"
 #include "recycler.h"
 #include "sched/command.h"
+#include "sched/row.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -83,6 +84,7 @@ static void destroy_now(struct tutti_job *job) {
     bool usable = tutti_runtime_usable();
     if (usable)
         tutti_runtime_busy(); /* the end of the process waits for it */
+    tutti_row_break(&context->graph);
     if (parent)
         tutti_graph_call(&context->graph, leave_siblings, mem);
     if (!is_left_behind(mem)) {

@@ -45,6 +45,9 @@ struct tutti_version_users tutti_version_users(const struct tutti_view *view);
  */
 bool tutti_version_is_free(cl_mem mem);
 
+/* The same, but commands on devices may use it. */
+bool tutti_version_is_devices(cl_mem mem);
+
 /*
  * While the program has, or is getting, a pointer into the storage, it is not replaced.
  * `overwrites`: the program will write every byte, and no command of the object is yet to be

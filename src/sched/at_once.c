@@ -5,6 +5,7 @@
 #include "memory/version.h"
 #include "sched/crew.h"
 #include "sched/direct.h"
+#include "sched/row.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
 #include "virtual_device/sampler.h"
@@ -54,9 +55,9 @@ static bool take_arguments(struct tutti_invocation *call, cl_context context, un
 static double longest(void) { return tutti_direct_serves_all() ? SHORT_ALONE : SHORT; }
 
 /* One that executes it in so short a time; NULL: there is none. */
-static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned devices) {
+static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned devices,
+                                             double most) {
     const struct tutti_device_list *list = tutti_devices();
-    double most = longest();
     for (unsigned d = 0; model && d < list->count; d++)
         if (devices & 1u << d && tutti_model_is_measured(model, list->device[d]) &&
             tutti_model_expect(model, list->device[d]) <= most)
@@ -82,10 +83,10 @@ static bool lock_devices(void) {
 
 /* By the dispatching thread. */
 static bool find_storage(const struct tutti_invocation *call,
-                         const struct tutti_real_device *device,
+                         const struct tutti_real_device *device, bool in_row,
                          const struct tutti_storage **storage) {
     for (unsigned i = 0; i < call->count; i++) {
-        if (!tutti_version_is_free(call->mem[i]))
+        if (in_row ? !tutti_version_is_devices(call->mem[i]) : !tutti_version_is_free(call->mem[i]))
             return false;
         storage[i] = tutti_view_storage(call->mem[i]->view, device);
         if (!storage[i]->argument)
@@ -94,54 +95,42 @@ static bool find_storage(const struct tutti_invocation *call,
     return true;
 }
 
-/* The caller becomes the dispatching thread, if nothing is under way. */
-static bool enter(cl_command_queue queue) {
+/* The caller becomes the dispatching thread, if nothing is under way, or only such kernels are. */
+static bool enter(cl_command_queue queue, bool in_row) {
     struct tutti_graph *graph = &queue->context->graph;
     pthread_mutex_lock(&graph->lock);
-    bool idle = !queue->first && tutti_runtime_in_flight() == 0 && tutti_graph_begin(graph);
+    bool able =
+        in_row ? tutti_row_may_follow(queue) : !queue->first && tutti_runtime_in_flight() == 0;
+    able = able && tutti_graph_begin(graph);
     pthread_mutex_unlock(&graph->lock);
-    return idle;
+    return able;
 }
 
-static void leave(cl_command_queue queue) {
+static void leave(cl_command_queue queue, bool in_row) {
     struct tutti_graph *graph = &queue->context->graph;
     pthread_mutex_lock(&graph->lock);
     graph->dispatching = false;
+    if (in_row)
+        tutti_row_end_turn();
     tutti_graph_run_and_unlock(graph);
 }
 
-/* By the dispatching thread, with the devices locked. False: not at all. */
+/* In the call, with what is learnt of it. */
 static bool execute(const struct tutti_invocation *call, struct tutti_real_device *device,
-                    struct tutti_invocation_times *times) {
-    const struct tutti_storage *storage[MOST_ARGUMENTS];
-    if (!find_storage(call, device, storage))
-        return false;
-    for (unsigned i = 0; i < call->count; i++) {
-        tutti_view_take_over(call->mem[i]->view);
-        call->mem[i]->view->defined = true;
-        call->mem[i]->view->unread = false;
-    }
-    tutti_log(DEBUG, "%s: a kernel past StarPU, in the call", device->name);
-    cl_int error =
-        tutti_invocation_enqueue(call, device, device->place.kernels, storage, true, NULL, times);
-    for (unsigned i = 0; i < call->count; i++)
-        tutti_view_hand_over(call->mem[i]->view);
-    return error == CL_SUCCESS;
-}
-
-/* The same, with what is learnt of it. */
-static bool run(const struct tutti_invocation *call, struct tutti_real_device *device,
-                unsigned devices, struct tutti_model *model, cl_event event) {
+                    const struct tutti_storage *const *storage, struct tutti_model *model,
+                    unsigned able, cl_event event) {
     struct tutti_invocation_times times = {0, 0};
     bool timed =
         tutti_model_measures(model, device) != TUTTI_NOT_MEASURED || (event && event->profiled);
     cl_ulong began = tutti_runtime_about_now();
-    if (!execute(call, device, timed ? &times : NULL))
+    tutti_log(DEBUG, "%s: a kernel past StarPU, in the call", device->name);
+    if (tutti_invocation_enqueue(call, device, device->place.kernels, storage, true, NULL,
+                                 timed ? &times : NULL) != CL_SUCCESS)
         return false;
     cl_ulong took = timed ? times.end - times.start : tutti_runtime_about_now() - began;
     if (timed || took >= LATE)
         tutti_model_learn(model, device, (double)took / 1000);
-    tutti_statistics_count(model, devices, device, timed ? (double)took / 1000 : 0);
+    tutti_statistics_count(model, able, device, timed ? (double)took / 1000 : 0);
     if (event) {
         event->started = times.start;
         event->ended = times.end;
@@ -149,26 +138,45 @@ static bool run(const struct tutti_invocation *call, struct tutti_real_device *d
     return true;
 }
 
+/* By the dispatching thread, with the devices locked. False: not at all. */
+static bool run(const struct tutti_invocation *call, struct tutti_real_device *device, bool in_row,
+                struct tutti_model *model, unsigned able, cl_event event) {
+    const struct tutti_storage *storage[MOST_ARGUMENTS];
+    if (!find_storage(call, device, in_row, storage))
+        return false;
+    for (unsigned i = 0; i < call->count; i++) {
+        tutti_view_take_over(call->mem[i]->view);
+        call->mem[i]->view->defined = true;
+        call->mem[i]->view->unread = false;
+    }
+    bool done = in_row ? tutti_row_enqueue(call, device, storage, model, able) == CL_SUCCESS
+                       : execute(call, device, storage, model, able, event);
+    for (unsigned i = 0; i < call->count; i++)
+        tutti_view_hand_over(call->mem[i]->view);
+    return done;
+}
+
 enum outcome { EXECUTED, NOT_ABLE, OTHERS_FIRST };
 
 /* With the kernel's lock held. `entered`: the caller is the dispatching thread. */
-static enum outcome try(cl_command_queue queue, struct tutti_invocation *call, cl_command_type type,
-                        cl_event *event, bool *entered) {
+static enum outcome try(cl_command_queue queue, struct tutti_invocation *call, bool in_row,
+                        cl_command_type type, cl_event *event, bool *entered) {
     unsigned devices = tutti_invocation_devices(call);
     call->count = 0;
     if (!take_arguments(call, queue->context, &devices))
         return NOT_ABLE;
     struct tutti_model *model = tutti_invocation_model(call);
-    struct tutti_real_device *device = find_device(model, devices);
+    struct tutti_real_device *device =
+        find_device(model, devices, in_row ? tutti_row_longest() : longest());
     if (!device)
         return NOT_ABLE;
-    *entered = enter(queue);
+    *entered = enter(queue, in_row);
     if (!*entered)
         return OTHERS_FIRST;
     if (!lock_devices())
-        return NOT_ABLE;
+        return in_row ? OTHERS_FIRST : NOT_ABLE;
     cl_event over = event ? tutti_event_create_over(queue, type) : NULL;
-    bool done = (over || !event) && run(call, device, devices, model, over);
+    bool done = (over || !event) && run(call, device, in_row, model, devices, over);
     unlock_devices(tutti_devices()->count);
     if (done && event)
         *event = over;
@@ -177,28 +185,45 @@ static enum outcome try(cl_command_queue queue, struct tutti_invocation *call, c
     return done ? EXECUTED : NOT_ABLE;
 }
 
-static enum outcome lock_and_try(cl_command_queue queue, struct tutti_invocation *call,
+static enum outcome lock_and_try(cl_command_queue queue, struct tutti_invocation *call, bool in_row,
                                  cl_command_type type, cl_event *event) {
     bool entered = false;
+    if (in_row)
+        tutti_row_begin_turn();
     pthread_mutex_lock(&call->kernel->lock);
-    enum outcome outcome = try(queue, call, type, event, &entered);
+    enum outcome outcome = try(queue, call, in_row, type, event, &entered);
     pthread_mutex_unlock(&call->kernel->lock);
     /* Without any lock: what others have enqueued meanwhile is dispatched here. */
     if (entered)
-        leave(queue);
+        leave(queue, in_row);
+    else if (in_row)
+        tutti_row_end_turn();
     return outcome;
 }
 
+/* Is it one of many without an event? Then `row` says whether it may be a command among them. */
+static bool goes_on(cl_command_queue queue, const cl_event *event, bool *row) {
+    bool goes_on = !event && tutti_row_goes_on(queue);
+    *row = !event && !goes_on;
+    return goes_on;
+}
+
 bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct tutti_range *range,
-                          cl_command_type type, struct tutti_wait_list list, cl_event *event) {
+                          cl_command_type type, struct tutti_wait_list list, cl_event *event,
+                          bool *row) {
     cl_mem mem[MOST_ARGUMENTS];
     unsigned mem_of[MOST_ARGUMENTS];
     struct tutti_invocation call = {
         .kernel = kernel, .range = *range, .mem = mem, .mem_of = mem_of};
-    if (!tutti_crew_serves() || kernel->prints || !are_complete(list))
+    bool in_row = goes_on(queue, event, row);
+    if (!(in_row || tutti_crew_serves()) || kernel->prints || !are_complete(list))
         return false;
-    enum outcome outcome = lock_and_try(queue, &call, type, event);
-    if (outcome == OTHERS_FIRST && tutti_crew_assist(longest()))
-        outcome = lock_and_try(queue, &call, type, event);
+    enum outcome outcome = lock_and_try(queue, &call, in_row, type, event);
+    if (in_row) {
+        *row = outcome == OTHERS_FIRST;
+        tutti_row_keep_close();
+    } else if (outcome == OTHERS_FIRST && tutti_crew_assist(longest())) {
+        outcome = lock_and_try(queue, &call, in_row, type, event);
+    }
     return outcome == EXECUTED;
 }

@@ -10,11 +10,13 @@
  * ones do, a very short one that need not wait for anything is executed in clEnqueueNDRangeKernel
  * itself, while nothing else is under way: what all else costs would be more than what another
  * device, or thread, could take off the caller. Of what the crew still has to do, and is as short,
- * the call executes some first. The rest of the arguments are checked. False: it is
- * to be enqueued the usual way, which also has the answer to any error. Else `event` (may be NULL)
- * is set, to one that is complete.
+ * the call executes some first. One device that executes by itself is given such kernels in a row
+ * (row.h). The rest of the arguments are checked. False: it is to be enqueued the usual way, which
+ * also has the answer to any error, with `row` for tutti_command's `in_row`. Else `event` (may be
+ * NULL) is set, to one that is complete.
  */
 bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct tutti_range *range,
-                          cl_command_type type, struct tutti_wait_list list, cl_event *event);
+                          cl_command_type type, struct tutti_wait_list list, cl_event *event,
+                          bool *row);
 
 #endif

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "recycler.h"
 #include "sched/batch.h"
+#include "sched/row.h"
 #include "sched/runtime.h"
 
 /*
@@ -47,6 +48,8 @@ static void dispatch(struct tutti_ready *ready) {
     tutti_event_free_edges(followers);
 
     tutti_runtime_busy();
+    if (!command->in_row)
+        tutti_row_break(graph);
     if (error != CL_SUCCESS) {
         tutti_command_done(command, error);
         return;

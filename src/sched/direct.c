@@ -49,6 +49,13 @@ bool tutti_direct_is_wanted(void) {
     return !wanted || strcmp(wanted, "never") != 0;
 }
 
+bool tutti_direct_has_all(const struct tutti_real_device *device) {
+    unsigned d = device->index, given = atomic_load(&commands[d]);
+    /* Twice, as they end, and others' begin, meanwhile. */
+    return tutti_runtime_in_flight() == given && atomic_load(&commands[d]) == given &&
+           !atomic_load(&lone[d]) && !atomic_load(&delayed[d]) && !tutti_room_working(device);
+}
+
 void tutti_direct_leave(const struct tutti_batch *batch) {
     if (batch->lone) {
         atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);

@@ -36,6 +36,12 @@ bool tutti_direct_serves_all(void);
  */
 bool tutti_direct_streams(const struct tutti_real_device *device);
 
+/*
+ * Does it have all that is under way, each command short? By the dispatching thread, for what that
+ * has dispatched.
+ */
+bool tutti_direct_has_all(const struct tutti_real_device *device);
+
 /* How many µs it has given the device to do that count for StarPU's tasks. */
 double tutti_direct_busy(const struct tutti_real_device *device);
 

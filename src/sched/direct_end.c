@@ -7,6 +7,7 @@
 #include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/execution.h"
+#include "sched/row.h"
 #include "sched/runtime.h"
 
 #include <sys/prctl.h>
@@ -233,6 +234,7 @@ void tutti_direct_look(cl_event event) {
 
 void tutti_direct_flush(void) {
     tutti_crew_hurry();
+    tutti_row_flush();
     if (atomic_load(&direct.count) == 0)
         return;
     bool unstarted = false;

@@ -2,6 +2,7 @@
 #include "sched/graph.h"
 
 #include "sched/batch.h"
+#include "sched/row.h"
 
 #include <string.h>
 
@@ -13,6 +14,7 @@ void tutti_graph_init(struct tutti_graph *graph) {
     graph->first = NULL;
     graph->last = &graph->first;
     graph->dispatching = false;
+    atomic_init(&graph->in_row, 0);
     graph->open = NULL;
     graph->open_count = 0;
     memset(graph->recent, 0, sizeof(graph->recent));
@@ -62,6 +64,7 @@ struct call {
 static void make_call(struct tutti_ready *ready) {
     struct call *call = (struct call *)ready;
     pthread_mutex_unlock(&call->graph->lock);
+    tutti_row_break(call->graph);
     tutti_batch_flush(call->graph);
     call->function(call->argument);
     pthread_mutex_lock(&call->lock);
@@ -72,6 +75,7 @@ static void make_call(struct tutti_ready *ready) {
 
 void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void *argument) {
     if (dispatching == graph) { /* it would wait for itself */
+        tutti_row_break(graph);
         tutti_batch_flush(graph);
         function(argument);
         return;

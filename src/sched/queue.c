@@ -4,6 +4,7 @@
 #include "env.h"
 #include "log.h"
 #include "sched/command.h"
+#include "sched/row.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -67,6 +68,7 @@ static cl_int wait_for_all(cl_command_queue queue) {
 
 cl_int tutti_queue_finish(cl_command_queue queue) {
     cl_int result = wait_for_all(queue);
+    tutti_row_settle();
     if (result == CL_SUCCESS && atomic_load_explicit(&queue->error, memory_order_relaxed))
         result = atomic_exchange(&queue->error, CL_SUCCESS);
     return result;

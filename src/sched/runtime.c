@@ -11,6 +11,7 @@
 #include "sched/idle.h"
 #include "sched/model.h"
 #include "sched/policy.h"
+#include "sched/row.h"
 #include "sched/statistics.h"
 #include "signals.h"
 #include "virtual_device/build.h"
@@ -192,6 +193,7 @@ static void main_ends(void *unused) {
     tutti_build_stop();
     pthread_mutex_lock(&pause_state.lock);
     waited_in_vain = !drain();
+    tutti_row_settle();
     pthread_mutex_unlock(&pause_state.lock);
 }
 
@@ -219,6 +221,7 @@ static void at_exit(void) {
     /* Not a second time for the same; what the main thread left to others gets its time. */
     if (!waited_in_vain || !is_main())
         drain();
+    tutti_row_settle();
     atomic_store(&runtime.exiting, true);
     tutti_direct_stop();
     while (pause_state.trimming)

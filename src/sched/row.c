@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "sched/row.h"
+
+#include "context.h"
+#include "env.h"
+#include "log.h"
+#include "sched/direct.h"
+#include "sched/runtime.h"
+#include "sched/statistics.h"
+#include "virtual_device/driver.h"
+
+#include <string.h>
+
+/* Kernels that go the usual way first: waiting once, for what is under way, costs as much. */
+#define USUAL 64
+#define LONGEST 50.0 /* µs */
+/* So many kernels, or so long by their models, until one has an event to wait for. */
+#define LENGTH 64
+#define TIME 250.0 /* µs */
+#define MARKS 2
+
+/* A kernel with an event, which is measured: one may take longer than any before. */
+struct mark {
+    cl_event event;
+    struct tutti_model *model;
+    unsigned able;
+};
+
+static pthread_mutex_t turn = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
+
+static struct {
+    pthread_mutex_t lock; /* held while one is enqueued, so that none is overlooked; guards all */
+    atomic_bool under_way, full; /* is there something to wait for; before the next one? */
+    struct tutti_real_device *device;
+    struct mark mark[MARKS];
+    unsigned marks;
+    unsigned length; /* since the last mark */
+    double time;
+} row = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static unsigned usual = USUAL;
+
+static void read_usual(void) {
+    const char *wanted = tutti_env_string(TUTTI_DIRECT);
+    if (wanted && strcmp(wanted, "row") == 0)
+        usual = 0;
+}
+
+bool tutti_row_goes_on(cl_command_queue queue) {
+    if (!tutti_runtime_usable() || !tutti_direct_serves_all() || !tutti_direct_is_wanted() ||
+        !tutti_direct_streams(tutti_devices()->device[0]))
+        return false;
+    pthread_once(&once, read_usual);
+    return atomic_fetch_add_explicit(&queue->context->graph.in_row, 1, memory_order_relaxed) >=
+           usual;
+}
+
+void tutti_row_begin_turn(void) { pthread_mutex_lock(&turn); }
+void tutti_row_end_turn(void) { pthread_mutex_unlock(&turn); }
+
+double tutti_row_longest(void) { return LONGEST; }
+
+static bool has_passed(cl_event fence) {
+    return !fence || tutti_event_status(fence) == CL_COMPLETE;
+}
+
+bool tutti_row_may_follow(const struct _cl_command_queue *queue) {
+    return !queue->strict && queue->held == 0 && !queue->outsider && has_passed(queue->fence) &&
+           tutti_direct_has_all(tutti_devices()->device[0]);
+}
+
+/* Takes the oldest one, which is over. Lock held. */
+static void take_mark(void) {
+    const cl_icd_dispatch *driver = row.device->dispatch;
+    struct mark mark = row.mark[0];
+    cl_ulong start = 0, end = 0;
+    double time = 0;
+    memmove(row.mark, row.mark + 1, --row.marks * sizeof(mark));
+    atomic_store(&row.full, false);
+    if (driver->clGetEventProfilingInfo(mark.event, CL_PROFILING_COMMAND_START, sizeof(start),
+                                        &start, NULL) == CL_SUCCESS &&
+        driver->clGetEventProfilingInfo(mark.event, CL_PROFILING_COMMAND_END, sizeof(end), &end,
+                                        NULL) == CL_SUCCESS &&
+        end >= start) {
+        time = (double)(end - start) / 1000;
+        tutti_model_learn(mark.model, row.device, time);
+    }
+    tutti_statistics_count(mark.model, mark.able, row.device, time);
+    driver->clReleaseEvent(mark.event);
+}
+
+static void wait_for_mark(void) {
+    tutti_driver_await(row.device, row.mark[0].event);
+    take_mark();
+}
+
+/* Lock held. */
+static cl_int enqueue(const struct tutti_invocation *call,
+                      const struct tutti_storage *const *storage, struct tutti_model *model,
+                      unsigned able) {
+    double time = tutti_model_expect(model, row.device);
+    bool marks = tutti_model_measures(model, row.device) != TUTTI_NOT_MEASURED ||
+                 row.length + 1 >= LENGTH || row.time + time >= TIME;
+    cl_event event = NULL;
+    if (marks && row.marks == MARKS)
+        wait_for_mark();
+    tutti_log(DEBUG, "%s: a kernel past StarPU, in a row", row.device->name);
+    cl_int error = tutti_invocation_enqueue(call, row.device, row.device->place.kernels, storage,
+                                            true, marks ? &event : NULL, NULL);
+    if (error != CL_SUCCESS)
+        return error;
+    row.length++;
+    row.time += time;
+    if (!marks) {
+        tutti_statistics_count(model, able, row.device, 0);
+    } else {
+        row.mark[row.marks++] = (struct mark){event, model, able};
+        atomic_store(&row.full, row.marks == MARKS);
+        row.length = 0;
+        row.time = 0;
+        tutti_driver_flush(row.device, row.device->place.kernels);
+    }
+    return CL_SUCCESS;
+}
+
+cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_device *device,
+                         const struct tutti_storage *const *storage, struct tutti_model *model,
+                         unsigned able) {
+    pthread_mutex_lock(&row.lock);
+    row.device = device;
+    atomic_store(&row.under_way, true);
+    cl_int error = enqueue(call, storage, model, able);
+    pthread_mutex_unlock(&row.lock);
+    return error;
+}
+
+void tutti_row_keep_close(void) {
+    if (!atomic_load(&row.full))
+        return;
+    pthread_mutex_lock(&row.lock);
+    if (row.marks == MARKS)
+        wait_for_mark();
+    pthread_mutex_unlock(&row.lock);
+}
+
+void tutti_row_settle(void) {
+    if (!atomic_load(&row.under_way) || !tutti_runtime_usable())
+        return;
+    pthread_mutex_lock(&row.lock);
+    if (atomic_load(&row.under_way))
+        tutti_driver_finish(row.device, row.device->place.kernels);
+    while (row.marks > 0)
+        take_mark();
+    row.length = 0;
+    row.time = 0;
+    atomic_store(&row.under_way, false);
+    pthread_mutex_unlock(&row.lock);
+}
+
+void tutti_row_break(struct tutti_graph *graph) {
+    atomic_store_explicit(&graph->in_row, 0, memory_order_relaxed);
+    tutti_row_settle();
+}
+
+void tutti_row_flush(void) {
+    if (!atomic_load(&row.under_way))
+        return;
+    pthread_mutex_lock(&row.lock);
+    if (atomic_load(&row.under_way))
+        tutti_driver_flush(row.device, row.device->place.kernels);
+    pthread_mutex_unlock(&row.lock);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_ROW_H
+#define TUTTI_ROW_H
+
+#include "sched/invocation.h"
+#include "sched/queue.h"
+
+/*
+ * Kernels in a row, for the one device that executes by itself (tutti_direct_streams). Short ones
+ * of which the program wants no event go to its queue in the call, behind whatever is there: no
+ * command stands for them, and the queue keeps their order among all kernels. Whatever else uses
+ * memory, or tells the program that they are over, settles them first: it waits for the queue,
+ * which is never far behind. A few kernels in a row go the usual way, so that programs that do
+ * something else in between do not wait each time.
+ */
+
+/*
+ * The program wants such a kernel enqueued. Is it one of many in a row? Counts it: one of another
+ * kind begins them anew (tutti_row_break).
+ */
+bool tutti_row_goes_on(cl_command_queue queue);
+
+/* µs: longer kernels are commands. */
+double tutti_row_longest(void);
+
+/* Are only kernels of the device's queue before it? With the graph's lock. */
+bool tutti_row_may_follow(const struct _cl_command_queue *queue);
+
+/*
+ * Around an attempt to give the device such a kernel: several threads do so one after the other,
+ * where they would find each other dispatching. Before the kernel's lock and the graph's.
+ */
+void tutti_row_begin_turn(void);
+void tutti_row_end_turn(void);
+
+/* Gives it to the device. Returns the driver's error. As tutti_invocation_enqueue. */
+cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_device *device,
+                         const struct tutti_storage *const *storage, struct tutti_model *model,
+                         unsigned able);
+
+/* Waits, after some, until those before them are over. Without locks. */
+void tutti_row_keep_close(void);
+
+/* Another command is about to start: settles them, and the next few kernels are no row. */
+void tutti_row_break(struct tutti_graph *graph);
+
+/* Waits until all are over. In any thread, without locks but the runtime's. */
+void tutti_row_settle(void);
+
+/* The program wants to see them begin. */
+void tutti_row_flush(void);
+
+#endif

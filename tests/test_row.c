@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti, over one device of PoCL that uses all cores: many short kernels in a row of which the
+ * program wants no events are given to it without a command for each. The log says which are. What
+ * comes after them must find them over.
+ */
+#include "streams.h"
+
+#include "native.h"
+#include "task_counts.h"
+
+#include <pthread.h>
+
+enum {
+    N = 1024,
+    BYTES = N * sizeof(cl_int),
+    MANY = 400,
+    FEW = 40,
+    ROUNDS = 20,
+    THREADS = 4,
+    ENDS = 10
+};
+
+static const char source[] =
+    "kernel void add(global int *data, int by) { data[get_global_id(0)] += by; }";
+
+static cl_program program;
+static cl_kernel add;
+static cl_command_queue second;
+
+static void run(cl_command_queue on, cl_kernel kernel, cl_mem buffer, cl_int by, cl_event *event) {
+    size_t items = N;
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(by), &by));
+    ck_ok(clEnqueueNDRangeKernel(on, kernel, 1, NULL, &items, NULL, 0, NULL, event));
+}
+
+static void run_many(cl_command_queue on, cl_mem buffer, int times) {
+    for (int i = 0; i < times; i++)
+        run(on, add, buffer, 1, NULL);
+}
+
+static cl_mem make_zeros(cl_mem_flags flags, cl_int *memory) {
+    static cl_int zeros[N];
+    return make_buffer(flags | (memory ? CL_MEM_USE_HOST_PTR : CL_MEM_COPY_HOST_PTR), BYTES,
+                       memory ? memory : zeros);
+}
+
+static void ck_holds(cl_mem buffer, cl_int expected) {
+    cl_int values[N];
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
+    for (int i = 0; i < N; i++)
+        ck_assert_int_eq(values[i], expected);
+}
+
+static int in_a_row(void) { return test_log_count("in a row"); }
+
+/* How long they take is known then. */
+static void begin(void) {
+    program = make_program(source);
+    second = make_queue(0);
+    add = make_kernel(program, "add");
+    cl_mem buffer = make_zeros(0, NULL);
+    for (int i = 0; i < 10; i++) {
+        run(queue, add, buffer, 1, NULL);
+        ck_ok(clFinish(queue));
+    }
+    ck_ok(clReleaseMemObject(buffer));
+    in_a_row();
+}
+
+static void end(void) {
+    ck_ok(clReleaseCommandQueue(second));
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+
+START_TEST(many_kernels_are_a_row) {
+    cl_ulong before[REAL], after[REAL];
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    read_counts(before);
+    run_many(queue, buffer, MANY);
+    ck_ok(clFinish(queue));
+    ck_assert_int_gt(in_a_row(), MANY / 2);
+    ck_holds(buffer, MANY);
+    read_counts(after);
+    ck_assert_uint_ge(after[0] - before[0], MANY);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Kernels with a wait for all after each, too. */
+START_TEST(with_waits_between_them) {
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    for (int i = 0; i < MANY; i++) {
+        run(queue, add, buffer, 1, NULL);
+        ck_ok(clFinish(queue));
+    }
+    ck_assert_int_gt(in_a_row(), MANY / 2);
+    ck_holds(buffer, MANY);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Who does something else now and then would have to wait each time. */
+START_TEST(a_few_are_none) {
+    cl_int value = 0;
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    for (int i = 1; i <= ROUNDS; i++) {
+        run_many(queue, buffer, FEW);
+        ck_ok(
+            clEnqueueReadBuffer(queue, buffer, CL_FALSE, 0, sizeof(value), &value, 0, NULL, NULL));
+    }
+    ck_ok(clFinish(queue));
+    ck_assert_int_eq(value, ROUNDS * FEW);
+    ck_assert_int_eq(in_a_row(), 0);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+static void CL_CALLBACK look(void *argument) {
+    cl_int *values = *(cl_int **)argument;
+    values[0] += 1000;
+}
+
+/* All that may come after a row, which must find it over. */
+static void follow(int how, cl_mem buffer, cl_mem other, cl_int *sum) {
+    const cl_int fill = 5;
+    cl_int first = 0, *mapped;
+    void *argument = NULL;
+    const void *place = &argument;
+    cl_event event;
+    switch (how) {
+    case 0:
+        ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(first), &first, 0, NULL, NULL));
+        ck_assert_int_eq(first, *sum);
+        break;
+    case 1:
+        mapped = ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                            BYTES, 0, NULL, NULL, &error));
+        ck_assert_int_eq(mapped[N - 1], *sum);
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+        break;
+    case 2:
+        ck_ok(clEnqueueCopyBuffer(queue, buffer, other, 0, 0, BYTES, 0, NULL, NULL));
+        ck_holds(other, *sum);
+        break;
+    case 3:
+        ck_ok(clEnqueueFillBuffer(queue, buffer, &fill, sizeof(fill), 0, BYTES, 0, NULL, NULL));
+        *sum = fill;
+        break;
+    case 4:
+        ck_ok(clEnqueueNativeKernel(queue, look, &argument, sizeof(argument), 1, &buffer, &place, 0,
+                                    NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, sizeof(first), &first, 0, NULL, NULL));
+        ck_assert_int_eq(first, *sum + 1000);
+        ck_ok(clEnqueueFillBuffer(queue, buffer, sum, sizeof(*sum), 0, BYTES, 0, NULL, NULL));
+        break;
+    case 5:
+        ck_ok(clEnqueueMarkerWithWaitList(queue, 0, NULL, &event));
+        ck_ok(clWaitForEvents(1, &event));
+        ck_ok(clReleaseEvent(event));
+        mapped = ck_made(clEnqueueMapBuffer(second, buffer, CL_TRUE, CL_MAP_READ, 0, BYTES, 0, NULL,
+                                            NULL, &error));
+        ck_assert_int_eq(mapped[0], *sum);
+        ck_ok(clEnqueueUnmapMemObject(second, buffer, mapped, 0, NULL, NULL));
+        ck_ok(clFinish(second));
+        break;
+    case 6:
+        run(queue, add, buffer, 1, &event);
+        ck_ok(clWaitForEvents(1, &event));
+        ck_ok(clReleaseEvent(event));
+        ++*sum;
+        break;
+    case 7: {
+        cl_buffer_region half = {BYTES / 2, BYTES / 2};
+        cl_mem part =
+            ck_made(clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &half, &error));
+        ck_ok(clEnqueueReadBuffer(queue, part, CL_TRUE, 0, sizeof(first), &first, 0, NULL, NULL));
+        ck_assert_int_eq(first, *sum);
+        ck_ok(clReleaseMemObject(part));
+        break;
+    }
+    default:
+        ck_ok(clFinish(queue));
+    }
+}
+
+START_TEST(what_comes_after_them) {
+    cl_int sum = 0;
+    begin();
+    cl_mem buffer = make_zeros(0, NULL), other = make_zeros(0, NULL);
+    for (int round = 0; round < ROUNDS; round++)
+        for (int how = 0; how < 9; how++) {
+            run_many(queue, buffer, how % 2 ? MANY : MANY / 4);
+            sum += how % 2 ? MANY : MANY / 4;
+            follow(how, buffer, other, &sum);
+        }
+    ck_holds(buffer, sum);
+    ck_assert_int_gt(in_a_row(), 0);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseMemObject(other));
+    end();
+}
+END_TEST
+
+/* The program may use its memory for something else then. */
+START_TEST(nothing_is_written_after_the_release) {
+    static cl_int memory[N], then[N];
+    begin();
+    for (int round = 0; round < ROUNDS; round++) {
+        memset(memory, 0, sizeof(memory));
+        cl_mem buffer = make_zeros(0, memory);
+        run_many(queue, buffer, MANY); /* the first ones are commands, which hold the buffer */
+        ck_ok(clFinish(queue));
+        run_many(queue, buffer, MANY);
+        ck_ok(clReleaseMemObject(buffer));
+        memcpy(then, memory, sizeof(then));
+        ck_ok(clFinish(queue));
+        ck_assert_mem_eq(memory, then, sizeof(then));
+        ck_assert_int_eq(memory[N - 1], 2 * MANY);
+    }
+    ck_assert_int_gt(in_a_row(), 0);
+    end();
+}
+END_TEST
+
+/* Behind a command that waits there is no row, in its queue; in another one there is. */
+START_TEST(behind_a_gate) {
+    begin();
+    cl_mem gated = make_zeros(0, NULL), free = make_zeros(0, NULL);
+    cl_event gate = make_user_event(), barrier;
+    const cl_int fill = 7;
+    ck_ok(clEnqueueFillBuffer(queue, gated, &fill, sizeof(fill), 0, BYTES, 1, &gate, NULL));
+    ck_ok(clEnqueueBarrierWithWaitList(queue, 0, NULL, &barrier));
+    run_many(queue, gated, MANY);
+    ck_assert_int_eq(in_a_row(), 0);
+    run_many(second, free, MANY);
+    ck_ok(clFinish(second));
+    ck_assert_int_gt(in_a_row(), 0);
+    ck_assert_int_gt(event_status(barrier), CL_COMPLETE);
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    ck_holds(gated, fill + MANY);
+    ck_holds(free, MANY);
+    ck_ok(clReleaseEvent(gate));
+    ck_ok(clReleaseEvent(barrier));
+    ck_ok(clReleaseMemObject(gated));
+    ck_ok(clReleaseMemObject(free));
+    end();
+}
+END_TEST
+
+static void *run_some(void *unused) {
+    cl_int failed, values[N];
+    (void)unused;
+    cl_command_queue own = clCreateCommandQueue(context, device, 0, &failed);
+    ck_ok(failed);
+    cl_kernel kernel = clCreateKernel(program, "add", &failed);
+    ck_ok(failed);
+    cl_mem buffer = clCreateBuffer(context, 0, BYTES, NULL, &failed);
+    ck_ok(failed);
+    memset(values, 0, sizeof(values));
+    ck_ok(clEnqueueWriteBuffer(own, buffer, CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
+    for (int round = 1; round <= ROUNDS; round++) {
+        for (int i = 0; i < MANY; i++)
+            run(own, kernel, buffer, 1, NULL);
+        if (round % 2)
+            ck_ok(clFinish(own));
+        ck_ok(clEnqueueReadBuffer(own, buffer, CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
+        for (int i = 0; i < N; i++)
+            ck_assert_int_eq(values[i], round * MANY);
+    }
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseCommandQueue(own));
+    return NULL;
+}
+
+START_TEST(from_several_threads) {
+    pthread_t thread[THREADS];
+    begin();
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_create(&thread[t], NULL, run_some, NULL), 0);
+    for (int t = 0; t < THREADS; t++)
+        ck_assert_int_eq(pthread_join(thread[t], NULL), 0);
+    ck_assert_int_gt(in_a_row(), 0);
+    end();
+}
+END_TEST
+
+/* The process ends with kernels under way. */
+START_TEST(the_end) {
+    begin();
+    run_many(queue, make_zeros(0, NULL), MANY);
+    ck_assert_int_gt(in_a_row(), 0);
+    exit(0);
+}
+END_TEST
+
+START_TEST(the_process_ends) {
+    for (int i = 0; i < ENDS; i++)
+        test_run_again("", "--end");
+}
+END_TEST
+
+/* Rows of one, too, among commands of all kinds. */
+START_TEST(as_soon_as_there_is_one) { test_run_again("TUTTI_DIRECT=row", "--streams"); }
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const last[] = {the_end};
+    const TTest *const tests[] = {
+        many_kernels_are_a_row,
+        with_waits_between_them,
+        a_few_are_none,
+        what_comes_after_them,
+        nothing_is_written_after_the_release,
+        behind_a_gate,
+        from_several_threads,
+        the_process_ends,
+        as_soon_as_there_is_one,
+    };
+    if (argc == 2 && strcmp(argv[1], "--streams") == 0)
+        return test_streams(1, argv, "pthread");
+    setenv("POCL_DEVICES", "pthread", 1);
+    setenv("TUTTI_MODELS", "none", 1);
+    if (argc == 2 && strcmp(argv[1], "--end") == 0)
+        return test_main_logged(1, argv, last, COUNT(last));
+    return test_main_logged(argc, argv, tests, COUNT(tests));
+}
