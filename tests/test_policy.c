@@ -109,6 +109,43 @@ START_TEST(a_slow_device_harms_no_burst) {
 }
 END_TEST
 
+/* Its cores are those that launch: it must be as fast as a launch to be worth them. */
+START_TEST(what_is_over_before_the_next_launch_is_left_to_the_gpu) {
+    const struct {
+        double gpu, cpu;
+        enum tutti_certainty certainty; /* of the GPU's time */
+        bool shares;
+    } cases[] = {
+        {2, 20, TUTTI_MEASURED, false}, {8, 9, TUTTI_MEASURED, false}, {2, 7, TUTTI_MEASURED, true},
+        {9, 20, TUTTI_MEASURED, true},  {2, 20, TUTTI_RELATED, true},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        make_machine(1, 1);
+        struct tutti_plan_task task = make_task((double[]){cases[i].gpu, cases[i].cpu});
+        task.launch = 8;
+        task.certainty[0] = cases[i].certainty;
+        burst(1000, &task);
+        ck_assert_msg((given[1] > 0) == cases[i].shares, "case %zu: %u of 1000", i, given[1]);
+    }
+    /* What is at home stays there. */
+    make_machine(1, 1);
+    const struct tutti_plan_data data = {.bytes = MIB, .reads = true, .valid = HOME};
+    struct tutti_plan_task task = make_task((double[]){2, 20});
+    task.launch = 8;
+    use_data(&task, &data, 1);
+    ck_assert_uint_eq(give(&task), 1);
+    /* Where the GPU has no part, one CPU may take it from another one. */
+    make_machine(1, 2);
+    task = make_task((double[]){2, 20, 20});
+    task.launch = 8;
+    task.others = 1;
+    task.able = 1u << 1 | 1u << 2;
+    burst(10, &task);
+    ck_assert_uint_eq(given[1], 5);
+    ck_assert_uint_eq(given[2], 5);
+}
+END_TEST
+
 START_TEST(the_last_tasks_wait_for_the_fast_device) {
     make_machine(1, 1);
     const struct tutti_plan_task task = make_task((double[]){100, 800});
@@ -447,6 +484,7 @@ int main(int argc, char **argv) {
     const TTest *const tests[] = {equal_devices_share,
                                   unequal_devices_end_together,
                                   a_slow_device_harms_no_burst,
+                                  what_is_over_before_the_next_launch_is_left_to_the_gpu,
                                   the_last_tasks_wait_for_the_fast_device,
                                   a_far_slower_device_must_win_much,
                                   data_counts,

@@ -20,12 +20,6 @@
 #define WORTH_WAITING 100.0
 #define WORTH_WAITING_IF_DELAYED 2000.0
 
-/*
- * µs, a little more than a driver takes to launch a kernel (4 to 6 on an H200): shorter ones are
- * over soon after the last one was launched, so that nothing is gained by going on.
- */
-#define LAUNCH 8.0
-
 #define MOST_AT_HOME 256 /* views of one batch */
 
 /* The codelet's implementations: StarPU's worker goes on while the device works, or waits. */
@@ -37,7 +31,7 @@ static bool waits(const struct tutti_batch *batch, const struct tutti_real_devic
 
 void tutti_device_task_decide(struct tutti_batch *batch, unsigned devices) {
     const struct tutti_device_list *list = tutti_devices();
-    double launches = LAUNCH * batch->length;
+    double launches = TUTTI_LAUNCH_TIME * batch->length;
     bool worth =
         batch->brief && batch->expected <= (launches > WORTH_WAITING ? launches : WORTH_WAITING);
     if (batch->expected > 0 && batch->expected <= WORTH_WAITING_IF_DELAYED)

@@ -9,6 +9,12 @@
 struct tutti_batch;
 
 /*
+ * µs, a little more than a GPU's driver takes to launch a kernel (4 to 6 on an H200): shorter ones
+ * are over soon after the last one was launched, so that nothing is gained by going on.
+ */
+#define TUTTI_LAUNCH_TIME 8.0
+
+/*
  * A command that a real device executes, by itself or with others (batch.h) as one StarPU task: a
  * kernel, or a copy that should happen where its source is. StarPU chooses the device, brings the
  * data there, and calls `enqueue` in its worker's thread.

@@ -48,6 +48,7 @@ struct tutti_plan_task {
     unsigned tried;  /* devices where it was not measured yet, but soon will be */
     double length[TUTTI_PLAN_DEVICES];
     enum tutti_certainty certainty[TUTTI_PLAN_DEVICES];
+    double launch; /* what a GPU's driver takes to begin it */
     unsigned count;
     const struct tutti_plan_data *data;
 };

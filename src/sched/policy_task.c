@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/policy_task.h"
 
+#include "sched/device_task.h"
+
 static void begin(struct tutti_plan_task *task, unsigned able) {
     task->able = able;
     task->others = 0;
     task->tried = 0;
     task->count = 0;
+    task->launch = 0;
     for (unsigned d = 0; d < TUTTI_PLAN_DEVICES; d++) {
         task->length[d] = 0;
         task->certainty[d] = TUTTI_MEASURED;
@@ -14,6 +17,7 @@ static void begin(struct tutti_plan_task *task, unsigned able) {
 
 static void add(struct tutti_plan_task *task, const struct tutti_model *model) {
     const struct tutti_device_list *list = tutti_devices();
+    task->launch += TUTTI_LAUNCH_TIME;
     for (unsigned d = 0; d < list->count; d++) {
         enum tutti_certainty certainty;
         if (!(task->able & 1u << d))
