@@ -8,10 +8,15 @@
 
 #include <pthread.h>
 
-enum { N = 64, BYTES = N * sizeof(cl_int), ROUNDS = 60, MANY = 300, THREADS = 4 };
+enum { N = 64, BYTES = N * sizeof(cl_int), ROUNDS = 60, MANY = 300, THREADS = 4, LENGTH = 8 };
 
-static const char source[] = "kernel void add(global int *a, global const int *b, int by) {"
-                             "    size_t i = get_global_id(0); a[i] += b[i] * by; }";
+static const char source[] =
+    "kernel void add(global int *a, global const int *b, int by) {"
+    "    size_t i = get_global_id(0); a[i] += b[i] * by; }"
+    "kernel void later(global int *a, global const int *b, int by) {"
+    "    size_t i = get_global_id(0); uint noise = (uint)i;"
+    "    for (int k = 0; k < 1500; k++) noise = noise * 1664525u + 1013904223u;"
+    "    a[i] += noise == 7u && by < 0 ? 0 : b[i] * by; }";
 
 static cl_program program;
 static cl_int ones[N];
@@ -255,9 +260,60 @@ START_TEST(memory_at_any_place) {
 }
 END_TEST
 
+/* Short chains, each on buffers of its own, which devices with memory of their own share. */
+START_TEST(chains) {
+    cl_mem a[MANY], b;
+    cl_int seen[N], values[N];
+    begin();
+    fill(values, 5);
+    cl_kernel kernel = make_kernel(program, "later");
+    b = make(CL_MEM_COPY_HOST_PTR, ones);
+    a[0] = make(CL_MEM_COPY_HOST_PTR, ones);
+    for (int i = 0; i < 2 * LENGTH; i++) { /* how long they take is known then */
+        add(queue, kernel, a[0], b, 0);
+        ck_ok(clFinish(queue));
+    }
+    ck_ok(clReleaseMemObject(a[0]));
+    test_log_count("");
+    for (int i = 0; i < MANY; i++) {
+        cl_mem with = make(CL_MEM_COPY_HOST_PTR, ones);
+        a[i] = make(CL_MEM_COPY_HOST_PTR, values);
+        for (int k = 0; k < LENGTH; k++)
+            add(queue, kernel, a[i], with, i);
+        ck_ok(clReleaseMemObject(with));
+    }
+    ck_ok(clFinish(queue));
+    /* Each kernel was a task of StarPU's, of which one takes longer than all of a chain. */
+    ck_assert_int_le(test_log_count("a task is expected to begin"), 2 * MANY);
+    for (int i = 0; i < MANY; i++) {
+        ck_ok(clEnqueueReadBuffer(queue, a[i], CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+        check(seen, 5 + LENGTH * i);
+        ck_ok(clReleaseMemObject(a[i]));
+    }
+    ck_ok(clReleaseMemObject(b));
+    ck_ok(clReleaseKernel(kernel));
+    end();
+}
+END_TEST
+
+START_TEST(chains_on_devices_with_memory) {
+    test_run_again("TUTTI_DEVICE_MEMORY=64M TUTTI_BATCH=auto TUTTI_MODELS=none", "--chains");
+}
+END_TEST
+
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {one_after_the_other, many_at_once,      in_threads,
-                                  moved_at_once,       not_before_others, memory_at_any_place};
+    const TTest *const apart[] = {chains};
+    const TTest *const tests[] = {
+        one_after_the_other,
+        many_at_once,
+        in_threads,
+        moved_at_once,
+        not_before_others,
+        memory_at_any_place,
+        chains_on_devices_with_memory,
+    };
+    if (argc == 2 && strcmp(argv[1], "--chains") == 0)
+        return test_main_logged(1, argv, apart, COUNT(apart));
     setenv("TUTTI_BATCH", "always", 1);
     return test_main_logged(argc, argv, tests, COUNT(tests));
 }

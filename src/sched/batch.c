@@ -30,6 +30,7 @@
  */
 #define TINY 25.0
 #define LONGEST_OF_SEVERAL 100.0
+#define LITTLE ((size_t)256 << 10) /* bytes: the link's latency is most of their way to a GPU */
 #define AHEAD 2 /* batches for each device, so that none waits for the next one */
 
 static void release(struct tutti_batch *batch) {
@@ -260,21 +261,44 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
            (count <= MOST_VIEWS && (tutti_device_task_fitting(batch->use, count) & able) == able);
 }
 
+static bool are_at_home(unsigned devices) {
+    const struct tutti_device_list *list = tutti_devices();
+    bool at_home = true;
+    for (unsigned d = 0; d < list->count; d++)
+        at_home = at_home && (!(devices & 1u << d) || list->device[d]->at_home);
+    return at_home;
+}
+
+/* Has no device the view's content, nor will have it? */
+static bool is_nowhere_else(struct tutti_view *view) {
+    const struct tutti_device_list *list = tutti_devices();
+    int valid = last_of(view) != NULL;
+    for (unsigned d = 0; d < list->count && !valid; d++)
+        if (list->device[d]->place.devid >= 0)
+            starpu_data_query_status(tutti_view_handle(view), (int)list->device[d]->place.node,
+                                     NULL, &valid, NULL);
+    return !valid;
+}
+
+/* Is all that it uses at home, and soon brought to any device? */
+static bool is_from_home(const struct tutti_device_task *task) {
+    bool from_home = true;
+    for (unsigned i = 0; i < task->count && from_home; i++)
+        from_home = task->use[i].view->size <= LITTLE && is_nowhere_else(task->use[i].view);
+    return from_home;
+}
+
 /*
- * May a short task be collected with others that it has nothing in common with? Then how many
+ * May the short task be collected with others that it has nothing in common with? Then how many
  * devices have to be at work before it waits, else 0. Where only one device can execute it, it
  * waits for that one anyhow; where several can, it may if it takes less than StarPU's share of it
- * would, and no data has to be brought to any of them.
+ * would, and its data has no device to stay on.
  */
-static unsigned crowd_devices(unsigned devices, double time) {
-    const struct tutti_device_list *list = tutti_devices();
-    unsigned count = (unsigned)__builtin_popcount(devices);
-    if (count > 1 && time > TINY)
-        return 0;
-    for (unsigned d = 0; d < list->count && count > 1; d++)
-        if (devices & 1u << d && !list->device[d]->at_home)
-            return 0;
-    return count;
+static unsigned crowd_devices(const struct tutti_device_task *task) {
+    unsigned devices = task->devices | task->late.devices;
+    bool may = tutti_is_one_device(devices) ||
+               (are_at_home(devices) ? task->time <= TINY : is_from_home(task));
+    return may ? (unsigned)__builtin_popcount(devices) : 0;
 }
 
 void tutti_batch_forget(struct tutti_graph *graph) {
@@ -287,7 +311,7 @@ void tutti_batch_forget(struct tutti_graph *graph) {
 /* Notes a batch that others may be collected behind. */
 static void remember(struct tutti_batch *batch) {
     struct tutti_batch **recent = batch->context->graph.recent;
-    if (!batch->brief || !crowd_devices(batch->devices | batch->late, 0))
+    if (!batch->brief)
         return;
     release(recent[TUTTI_RECENT_BATCHES - 1]);
     memmove(recent + 1, recent, (TUTTI_RECENT_BATCHES - 1) * sizeof(*recent));
@@ -464,7 +488,7 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
 
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
-    unsigned count = crowd_devices(task->devices | task->late.devices, task->time);
+    unsigned count = crowd_devices(task);
     if (conflicts->several || conflicts->open || count == 0)
         return;
     double most = count > 1 ? LONGEST_OF_SEVERAL : LONGEST;
