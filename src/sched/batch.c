@@ -31,6 +31,9 @@
 #define TINY 25.0
 #define LONGEST_OF_SEVERAL 100.0
 #define LITTLE ((size_t)256 << 10) /* bytes: the link's latency is most of their way to a GPU */
+#define LONGEST_FROM_HOME 250.0
+/* Bytes: a batch begins when all that it uses is there, and the kernels before could hide that. */
+#define MUCH ((size_t)512 << 10)
 #define AHEAD 2 /* batches for each device, so that none waits for the next one */
 
 static void release(struct tutti_batch *batch) {
@@ -269,35 +272,47 @@ static bool are_at_home(unsigned devices) {
     return at_home;
 }
 
-/* Has no device the view's content, nor will have it? */
-static bool is_nowhere_else(struct tutti_view *view) {
+/* Has one of the devices the view's content, or will have it? */
+static bool is_on(unsigned devices, struct tutti_view *view) {
     const struct tutti_device_list *list = tutti_devices();
     int valid = last_of(view) != NULL;
     for (unsigned d = 0; d < list->count && !valid; d++)
-        if (list->device[d]->place.devid >= 0)
+        if (devices & 1u << d && list->device[d]->place.devid >= 0)
             starpu_data_query_status(tutti_view_handle(view), (int)list->device[d]->place.node,
                                      NULL, &valid, NULL);
-    return !valid;
+    return valid;
 }
 
 /* Is all that it uses at home, and soon brought to any device? */
 static bool is_from_home(const struct tutti_device_task *task) {
     bool from_home = true;
     for (unsigned i = 0; i < task->count && from_home; i++)
-        from_home = task->use[i].view->size <= LITTLE && is_nowhere_else(task->use[i].view);
+        from_home = task->use[i].view->size <= LITTLE && !is_on(~0u, task->use[i].view);
     return from_home;
+}
+
+/* Would it take long to bring what it reads to the device? */
+static bool brings_much(const struct tutti_device_task *task, unsigned device) {
+    bool much = false;
+    for (unsigned i = 0; i < task->count && !much; i++) {
+        const struct tutti_device_use *use = &task->use[i];
+        much = use->view->size > MUCH && use->mode & STARPU_R && !is_on(device, use->view);
+    }
+    return much;
 }
 
 /*
  * May the short task be collected with others that it has nothing in common with? Then how many
  * devices have to be at work before it waits, else 0. Where only one device can execute it, it
- * waits for that one anyhow; where several can, it may if it takes less than StarPU's share of it
- * would, and its data has no device to stay on.
+ * waits for that one anyhow, and may if its data does not; where several can, if it takes less than
+ * StarPU's share of it would, and its data has no device to stay on.
  */
 static unsigned crowd_devices(const struct tutti_device_task *task) {
     unsigned devices = task->devices | task->late.devices;
-    bool may = tutti_is_one_device(devices) ||
-               (are_at_home(devices) ? task->time <= TINY : is_from_home(task));
+    bool one = tutti_is_one_device(devices);
+    bool may = are_at_home(devices) ? one || task->time <= TINY
+               : one                ? !brings_much(task, devices)
+                                    : is_from_home(task);
     return may ? (unsigned)__builtin_popcount(devices) : 0;
 }
 
@@ -491,7 +506,9 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
     unsigned count = crowd_devices(task);
     if (conflicts->several || conflicts->open || count == 0)
         return;
-    double most = count > 1 ? LONGEST_OF_SEVERAL : LONGEST;
+    double most = count == 1                                        ? LONGEST
+                  : are_at_home(task->devices | task->late.devices) ? LONGEST_OF_SEVERAL
+                                                                    : LONGEST_FROM_HOME;
     for (struct tutti_batch *batch = joins_freely(NULL, task) ? graph->open : NULL;
          batch && !conflicts->open; batch = batch->next_open)
         if (batch->devices == task->devices && batch->expected + task->time <= most &&
