@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only Tutti, over one device of PoCL that uses all cores: many short kernels in a row of which the
- * program wants no events are given to it without a command for each. The log says which are. What
- * comes after them must find them over.
+ * Only Tutti, over one device of PoCL that uses all cores: many short kernels in a row are given to
+ * it without a command for each. The log says which are. What comes after them must find them over,
+ * and their events tell when they are.
  */
 #include "streams.h"
 
@@ -10,6 +10,8 @@
 #include "task_counts.h"
 
 #include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 
 enum {
     N = 1024,
@@ -26,7 +28,7 @@ static const char source[] =
 
 static cl_program program;
 static cl_kernel add;
-static cl_command_queue second;
+static cl_command_queue second, plain; /* the suite's own is profiled */
 
 static void run(cl_command_queue on, cl_kernel kernel, cl_mem buffer, cl_int by, cl_event *event) {
     size_t items = N;
@@ -59,6 +61,7 @@ static int in_a_row(void) { return test_log_count("in a row"); }
 static void begin(void) {
     program = make_program(source);
     second = make_queue(0);
+    plain = make_queue(0);
     add = make_kernel(program, "add");
     cl_mem buffer = make_zeros(0, NULL);
     for (int i = 0; i < 10; i++) {
@@ -71,6 +74,7 @@ static void begin(void) {
 
 static void end(void) {
     ck_ok(clReleaseCommandQueue(second));
+    ck_ok(clReleaseCommandQueue(plain));
     ck_ok(clReleaseKernel(add));
     ck_ok(clReleaseProgram(program));
 }
@@ -256,6 +260,226 @@ START_TEST(behind_a_gate) {
 }
 END_TEST
 
+/* A kernel of many that waits for those events and has one. */
+static cl_event run_after(cl_command_queue on, cl_mem buffer, cl_uint count, const cl_event *list) {
+    size_t items = N;
+    cl_int by = 1;
+    cl_event event;
+    ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(add, 1, sizeof(by), &by));
+    ck_ok(clEnqueueNDRangeKernel(on, add, 1, NULL, &items, NULL, count, list, &event));
+    return event;
+}
+
+static void release_all(int count, cl_event *events) {
+    for (int i = 0; i < count; i++)
+        ck_ok(clReleaseEvent(events[i]));
+}
+
+/* Each waits for the one before it; that in which queue says `which` for its number. */
+static void chain(cl_command_queue (*which)(int)) {
+    cl_event events[MANY];
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    for (int i = 0; i < MANY; i++) {
+        events[i] = run_after(which(i), buffer, i > 0, i > 0 ? &events[i - 1] : NULL);
+        if (i == MANY / 4) /* before, each was held until the one before it, elsewhere, was over */
+            ck_ok(clWaitForEvents(1, &events[i]));
+    }
+    ck_assert_int_gt(in_a_row(), MANY / 2);
+    ck_ok(clWaitForEvents(1, &events[MANY - 1]));
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(event_status(events[i]), CL_COMPLETE);
+    release_all(MANY, events);
+    ck_holds(buffer, MANY);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+
+static cl_command_queue loose;
+static cl_command_queue the_plain(int unused) {
+    (void)unused;
+    return plain;
+}
+static cl_command_queue the_loose(int unused) {
+    (void)unused;
+    return loose;
+}
+static cl_command_queue by_turns(int i) { return i % 3 == 0 ? plain : i % 3 == 1 ? second : loose; }
+
+START_TEST(each_after_the_one_before) { chain(the_plain); }
+END_TEST
+
+static void chain_loose(cl_command_queue (*which)(int)) {
+    loose = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    chain(which);
+    ck_ok(clReleaseCommandQueue(loose));
+}
+
+START_TEST(out_of_order) { chain_loose(the_loose); }
+END_TEST
+
+START_TEST(in_several_queues) { chain_loose(by_turns); }
+END_TEST
+
+/* Of one in-order queue, no event shows more than the one before it. */
+START_TEST(events_end_in_order) {
+    cl_event events[MANY];
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < MANY; i++)
+            run(plain, add, buffer, 1, &events[i]);
+        ck_ok(clFlush(plain));
+        for (int i = MANY - 1; i >= 0;) { /* the last one first */
+            if (event_status(events[i]) > CL_COMPLETE)
+                continue;
+            for (; i >= 0; i--)
+                ck_assert_int_eq(event_status(events[i]), CL_COMPLETE);
+        }
+        release_all(MANY, events);
+    }
+    ck_assert_int_gt(in_a_row(), 0);
+    ck_holds(buffer, ROUNDS * MANY);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Nobody waits for it, nor keeps it. */
+START_TEST(events_released_at_once) {
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    for (int i = 0; i < MANY; i++) {
+        cl_event event;
+        run(plain, add, buffer, 1, &event);
+        ck_ok(clReleaseEvent(event));
+    }
+    ck_assert_int_gt(in_a_row(), MANY / 2);
+    ck_holds(buffer, MANY);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+static atomic_int called, in_error;
+
+static void CL_CALLBACK count_call(cl_event event, cl_int status, void *expected) {
+    (void)event;
+    if (status != *(const cl_int *)expected)
+        atomic_fetch_add(&in_error, 1);
+    atomic_fetch_add(&called, 1);
+}
+
+START_TEST(callbacks) {
+    static const cl_int types[] = {CL_SUBMITTED, CL_RUNNING, CL_COMPLETE};
+    cl_event events[MANY];
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    for (int i = 0; i < MANY; i++) {
+        run(plain, add, buffer, 1, &events[i]);
+        for (int t = 0; t < 3; t++)
+            ck_ok(clSetEventCallback(events[i], types[t], count_call, (void *)&types[t]));
+    }
+    ck_assert_int_gt(in_a_row(), MANY / 2);
+    ck_ok(clFinish(plain));
+    while (atomic_load(&called) < 3 * MANY)
+        sched_yield();
+    ck_assert_int_eq(atomic_load(&in_error), 0);
+    release_all(MANY, events);
+    ck_holds(buffer, MANY);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Other commands before and after those of a row, by their events. */
+START_TEST(events_of_others) {
+    cl_int values[N], read[N];
+    begin();
+    loose = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    cl_mem buffer = make_zeros(0, NULL);
+    for (cl_int round = 0; round < ROUNDS; round++) {
+        cl_event written, first, last, over, gate = make_user_event();
+        for (int i = 0; i < N; i++)
+            values[i] = round;
+        ck_ok(clEnqueueWriteBuffer(loose, buffer, CL_FALSE, 0, BYTES, values, 1, &gate, &written));
+        first = last = run_after(loose, buffer, 1, &written);
+        ck_ok(clRetainEvent(first));
+        for (int i = 1; i < MANY; i++) {
+            cl_event before = last;
+            last = run_after(i % 2 ? second : loose, buffer, 1, &before);
+            ck_ok(clReleaseEvent(before));
+            if (i == MANY / 4) {
+                ck_assert_int_gt(event_status(first), CL_COMPLETE);
+                ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+            }
+            if (i == MANY / 2) /* else the others would be held, too */
+                ck_ok(clWaitForEvents(1, &last));
+        }
+        ck_ok(clEnqueueReadBuffer(loose, buffer, CL_FALSE, 0, BYTES, read, 1, &last, &over));
+        ck_ok(clWaitForEvents(1, &over));
+        ck_assert_int_eq(event_status(last), CL_COMPLETE);
+        ck_assert_int_eq(event_status(first), CL_COMPLETE);
+        for (int i = 0; i < N; i++)
+            ck_assert_int_eq(read[i], round + MANY);
+        release_all(5, (cl_event[]){written, first, last, over, gate});
+    }
+    ck_assert_int_gt(in_a_row(), 0);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseCommandQueue(loose));
+    end();
+}
+END_TEST
+
+/* Who waits for what failed fails, and those of a row that do not are executed. */
+START_TEST(what_waits_for_a_failure) {
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    cl_event failed = make_user_event(), event;
+    ck_ok(clSetUserEventStatus(failed, -5));
+    run_many(plain, buffer, MANY);
+    event = run_after(plain, buffer, 1, &failed);
+    run_many(plain, buffer, MANY);
+    cl_event list[] = {run_after(plain, buffer, 0, NULL), failed};
+    cl_event second_event = run_after(plain, buffer, 2, list);
+    ck_assert_int_eq(clWaitForEvents(1, &event), CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    ck_assert_int_eq(clWaitForEvents(1, &second_event),
+                     CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST);
+    ck_assert_int_eq(event_status(list[0]), CL_COMPLETE);
+    ck_holds(buffer, 2 * MANY + 1);
+    ck_assert_int_gt(in_a_row(), 0);
+    release_all(2, list);
+    release_all(2, (cl_event[]){event, second_event});
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Kernels whose times are asked for are commands. */
+START_TEST(with_profiling) {
+    cl_event events[MANY];
+    begin();
+    cl_mem buffer = make_zeros(0, NULL);
+    cl_command_queue profiled = make_queue(CL_QUEUE_PROFILING_ENABLE);
+    for (int i = 0; i < MANY; i++)
+        run(profiled, add, buffer, 1, &events[i]);
+    ck_ok(clFinish(profiled));
+    cl_ulong before = 0, end_time = 0;
+    for (int i = 0; i < MANY; i++) {
+        ck_ok(clGetEventProfilingInfo(events[i], CL_PROFILING_COMMAND_END, sizeof(end_time),
+                                      &end_time, NULL));
+        ck_assert_uint_ge(end_time, before);
+        before = end_time;
+    }
+    release_all(MANY, events);
+    ck_holds(buffer, MANY);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseCommandQueue(profiled));
+    end();
+}
+END_TEST
+
 static void *run_some(void *unused) {
     cl_int failed, values[N];
     (void)unused;
@@ -268,8 +492,17 @@ static void *run_some(void *unused) {
     memset(values, 0, sizeof(values));
     ck_ok(clEnqueueWriteBuffer(own, buffer, CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
     for (int round = 1; round <= ROUNDS; round++) {
-        for (int i = 0; i < MANY; i++)
-            run(own, kernel, buffer, 1, NULL);
+        cl_event event = NULL;
+        for (int i = 0; i < MANY; i++) {
+            if (event)
+                ck_ok(clReleaseEvent(event));
+            event = NULL;
+            run(own, kernel, buffer, 1, round % 3 ? NULL : &event);
+        }
+        if (event) {
+            ck_ok(clWaitForEvents(1, &event));
+            ck_ok(clReleaseEvent(event));
+        }
         if (round % 2)
             ck_ok(clFinish(own));
         ck_ok(clEnqueueReadBuffer(own, buffer, CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
@@ -322,6 +555,15 @@ int main(int argc, char **argv) {
         what_comes_after_them,
         nothing_is_written_after_the_release,
         behind_a_gate,
+        each_after_the_one_before,
+        out_of_order,
+        in_several_queues,
+        events_end_in_order,
+        events_released_at_once,
+        callbacks,
+        events_of_others,
+        what_waits_for_a_failure,
+        with_profiling,
         from_several_threads,
         the_process_ends,
         as_soon_as_there_is_one,

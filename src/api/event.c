@@ -4,7 +4,6 @@
 
 #include "entry_points.h"
 #include "sched/command.h"
-#include "sched/direct_end.h"
 
 CL_API_ENTRY cl_event CL_API_CALL tutti_clCreateUserEvent(cl_context context, cl_int *errcode_ret) {
     cl_event event = NULL;
@@ -68,8 +67,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clGetEventInfo(cl_event event, cl_event_in
     case CL_EVENT_COMMAND_TYPE:
         TUTTI_RETURN_INFO(cl_command_type, event->type);
     case CL_EVENT_COMMAND_EXECUTION_STATUS:
-        tutti_direct_look(event);
-        TUTTI_RETURN_INFO(cl_int, tutti_event_status(event));
+        TUTTI_RETURN_INFO(cl_int, tutti_event_look(event));
     case CL_EVENT_REFERENCE_COUNT:
         TUTTI_RETURN_INFO(cl_uint, atomic_load(&event->object.user_refs));
     default:

@@ -95,15 +95,31 @@ static bool find_storage(const struct tutti_invocation *call,
     return true;
 }
 
+/* What becomes of a kernel, and how it is tried. */
+struct attempt {
+    cl_command_queue queue;
+    struct tutti_wait_list list;
+    cl_command_type type;
+    cl_event *event;
+    bool in_row;
+    bool entered;     /* the caller is the dispatching thread */
+    bool unpublished; /* it may be in a row once what is before it is published, */
+    cl_event last;    /* and this, retained */
+};
+
 /* The caller becomes the dispatching thread, if nothing is under way, or only such kernels are. */
-static bool enter(cl_command_queue queue, bool in_row) {
+static void enter(struct attempt *attempt) {
+    cl_command_queue queue = attempt->queue;
     struct tutti_graph *graph = &queue->context->graph;
     pthread_mutex_lock(&graph->lock);
-    bool able =
-        in_row ? tutti_row_may_follow(queue) : !queue->first && tutti_runtime_in_flight() == 0;
-    able = able && tutti_graph_begin(graph);
+    bool able = attempt->in_row ? tutti_row_may_follow(queue, attempt->list)
+                                : !queue->first && tutti_runtime_in_flight() == 0;
+    attempt->unpublished = able && attempt->in_row &&
+                           !tutti_row_is_published(queue, attempt->list, attempt->event != NULL);
+    if (attempt->unpublished && attempt->event && tutti_queue_in_order(queue))
+        attempt->last = tutti_object_retain(queue->last);
+    attempt->entered = able && !attempt->unpublished && tutti_graph_begin(graph);
     pthread_mutex_unlock(&graph->lock);
-    return able;
 }
 
 static void leave(cl_command_queue queue, bool in_row) {
@@ -149,7 +165,7 @@ static bool run(const struct tutti_invocation *call, struct tutti_real_device *d
         call->mem[i]->view->defined = true;
         call->mem[i]->view->unread = false;
     }
-    bool done = in_row ? tutti_row_enqueue(call, device, storage, model, able) == CL_SUCCESS
+    bool done = in_row ? tutti_row_enqueue(call, device, storage, model, able, event) == CL_SUCCESS
                        : execute(call, device, storage, model, able, event);
     for (unsigned i = 0; i < call->count; i++)
         tutti_view_hand_over(call->mem[i]->view);
@@ -158,9 +174,10 @@ static bool run(const struct tutti_invocation *call, struct tutti_real_device *d
 
 enum outcome { EXECUTED, NOT_ABLE, OTHERS_FIRST };
 
-/* With the kernel's lock held. `entered`: the caller is the dispatching thread. */
-static enum outcome try(cl_command_queue queue, struct tutti_invocation *call, bool in_row,
-                        cl_command_type type, cl_event *event, bool *entered) {
+/* With the kernel's lock held. */
+static enum outcome try(struct attempt *attempt, struct tutti_invocation *call) {
+    cl_command_queue queue = attempt->queue;
+    bool in_row = attempt->in_row;
     unsigned devices = tutti_invocation_devices(call);
     call->count = 0;
     if (!take_arguments(call, queue->context, &devices))
@@ -170,42 +187,54 @@ static enum outcome try(cl_command_queue queue, struct tutti_invocation *call, b
         find_device(model, devices, in_row ? tutti_row_longest() : longest());
     if (!device)
         return NOT_ABLE;
-    *entered = enter(queue, in_row);
-    if (!*entered)
+    enter(attempt);
+    if (!attempt->entered)
         return OTHERS_FIRST;
     if (!lock_devices())
         return in_row ? OTHERS_FIRST : NOT_ABLE;
-    cl_event over = event ? tutti_event_create_over(queue, type) : NULL;
-    bool done = (over || !event) && run(call, device, in_row, model, devices, over);
+    cl_event event = attempt->event ? tutti_event_create_outside(queue, attempt->type) : NULL;
+    bool done = (event || !attempt->event) && run(call, device, in_row, model, devices, event);
     unlock_devices(tutti_devices()->count);
     if (done && event)
-        *event = over;
-    else if (over)
-        tutti_object_user_release(over);
+        *attempt->event = event;
+    else if (event)
+        tutti_object_user_release(event);
     return done ? EXECUTED : NOT_ABLE;
 }
 
-static enum outcome lock_and_try(cl_command_queue queue, struct tutti_invocation *call, bool in_row,
-                                 cl_command_type type, cl_event *event) {
-    bool entered = false;
-    if (in_row)
+static enum outcome lock_and_try(struct attempt *attempt, struct tutti_invocation *call) {
+    attempt->entered = attempt->unpublished = false;
+    if (attempt->in_row)
         tutti_row_begin_turn();
     pthread_mutex_lock(&call->kernel->lock);
-    enum outcome outcome = try(queue, call, in_row, type, event, &entered);
+    enum outcome outcome = try(attempt, call);
     pthread_mutex_unlock(&call->kernel->lock);
     /* Without any lock: what others have enqueued meanwhile is dispatched here. */
-    if (entered)
-        leave(queue, in_row);
-    else if (in_row)
+    if (attempt->entered)
+        leave(attempt->queue, attempt->in_row);
+    else if (attempt->in_row)
         tutti_row_end_turn();
     return outcome;
 }
 
-/* Is it one of many without an event? Then `row` says whether it may be a command among them. */
-static bool goes_on(cl_command_queue queue, const cl_event *event, bool *row) {
-    bool goes_on = !event && tutti_row_goes_on(queue);
-    *row = !event && !goes_on;
-    return goes_on;
+static enum outcome try_in_row(struct attempt *attempt, struct tutti_invocation *call) {
+    enum outcome outcome = lock_and_try(attempt, call);
+    if (attempt->unpublished) {
+        tutti_row_publish(attempt->last, attempt->list);
+        tutti_object_release(attempt->last);
+        attempt->last = NULL;
+        outcome = lock_and_try(attempt, call);
+        tutti_object_release(attempt->last);
+    }
+    tutti_row_keep_close();
+    return outcome;
+}
+
+static enum outcome try_alone(struct attempt *attempt, struct tutti_invocation *call) {
+    enum outcome outcome = lock_and_try(attempt, call);
+    if (outcome == OTHERS_FIRST && tutti_crew_assist(longest()))
+        outcome = lock_and_try(attempt, call);
+    return outcome;
 }
 
 bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct tutti_range *range,
@@ -215,15 +244,16 @@ bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct
     unsigned mem_of[MOST_ARGUMENTS];
     struct tutti_invocation call = {
         .kernel = kernel, .range = *range, .mem = mem, .mem_of = mem_of};
-    bool in_row = goes_on(queue, event, row);
-    if (!(in_row || tutti_crew_serves()) || kernel->prints || !are_complete(list))
+    struct attempt attempt = {.queue = queue, .list = list, .type = type, .event = event};
+    bool counts = !(event && queue->properties & CL_QUEUE_PROFILING_ENABLE);
+    attempt.in_row = counts && tutti_row_goes_on(queue);
+    *row = counts && !attempt.in_row;
+    if (kernel->prints)
         return false;
-    enum outcome outcome = lock_and_try(queue, &call, in_row, type, event);
-    if (in_row) {
+    if (attempt.in_row) {
+        enum outcome outcome = try_in_row(&attempt, &call);
         *row = outcome == OTHERS_FIRST;
-        tutti_row_keep_close();
-    } else if (outcome == OTHERS_FIRST && tutti_crew_assist(longest())) {
-        outcome = lock_and_try(queue, &call, in_row, type, event);
+        return outcome == EXECUTED;
     }
-    return outcome == EXECUTED;
+    return tutti_crew_serves() && are_complete(list) && try_alone(&attempt, &call) == EXECUTED;
 }

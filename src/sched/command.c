@@ -48,7 +48,7 @@ static void dispatch(struct tutti_ready *ready) {
     tutti_event_free_edges(followers);
 
     tutti_runtime_busy();
-    if (!command->in_row)
+    if (!command->in_row || error != CL_SUCCESS)
         tutti_row_break(graph);
     if (error != CL_SUCCESS) {
         tutti_command_done(command, error);

@@ -4,6 +4,7 @@
 #include "recycler.h"
 #include "sched/command.h"
 #include "sched/direct_end.h"
+#include "sched/row.h"
 #include "sched/runtime.h"
 
 #define LONGEST_SPIN 30000u /* ns */
@@ -34,6 +35,8 @@ static void destroy(void *object) {
         event->callbacks = callback->next;
         tutti_recycler_give(callback);
     }
+    if (event->real)
+        tutti_row_forget(event);
     tutti_object_release(event->queue ? (void *)event->queue : (void *)event->context);
     tutti_recycler_give(event);
 }
@@ -72,7 +75,7 @@ cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool c
     return event;
 }
 
-cl_event tutti_event_create_over(cl_command_queue queue, cl_command_type type) {
+cl_event tutti_event_create_outside(cl_command_queue queue, cl_command_type type) {
     cl_event event = tutti_event_create(queue, type, false, true);
     if (!event)
         return NULL;
@@ -87,7 +90,12 @@ cl_event tutti_event_create_over(cl_command_queue queue, cl_command_type type) {
 static void run_callback(struct tutti_job *job) {
     struct tutti_event_callback *callback =
         (void *)((char *)job - offsetof(struct tutti_event_callback, job));
-    callback->function(callback->event, callback->status, callback->user_data);
+    cl_int status = callback->status;
+    if (callback->event->real && callback->type < CL_SUBMITTED) {
+        cl_int end = tutti_event_wait(callback->event);
+        status = end < 0 ? end : status;
+    }
+    callback->function(callback->event, status, callback->user_data);
     tutti_object_release(callback->event);
     tutti_recycler_give(callback);
 }
@@ -386,7 +394,16 @@ static void work(cl_event event) {
         job->run(job);
 }
 
+cl_int tutti_event_look(cl_event event) {
+    if (event->real)
+        return tutti_row_look(event);
+    tutti_direct_look(event);
+    return tutti_event_status(event);
+}
+
 cl_int tutti_event_wait(cl_event event) {
+    if (event->real)
+        return tutti_row_wait(event);
     tutti_direct_help(event);
     work(event);
     spin(event);
@@ -432,7 +449,7 @@ cl_int tutti_event_add_callback(cl_event event, cl_int type,
     callback->user_data = user_data;
     pthread_mutex_lock(&event->context->graph.lock);
     cl_int status = tutti_event_status(event);
-    if (status <= type) {
+    if (status <= type || event->real) {
         call(event, callback, status);
     } else {
         struct tutti_event_callback **last = &event->callbacks;
@@ -441,7 +458,7 @@ cl_int tutti_event_add_callback(cl_event event, cl_int type,
         *last = callback;
     }
     pthread_mutex_unlock(&event->context->graph.lock);
-    if (status > type)
+    if (status > type && !event->real)
         tutti_direct_hurry();
     return CL_SUCCESS;
 }

@@ -64,6 +64,7 @@ struct _cl_event {
     cl_event previous_host, next_host;      /* in its queue, those that use the program's memory */
     struct tutti_command *command;          /* until it is done */
     cl_ulong queued, submitted, started, ended; /* profiling, ns of the host's clock */
+    cl_event real; /* constant; of a kernel in a row (row.h): the driver's event; NULL: of none */
     /* A blocking call runs its own command's job: no thread in between. */
     bool caller_runs;
     struct tutti_job *_Atomic job;
@@ -80,8 +81,11 @@ cl_event tutti_event_create_user(cl_context context);
 cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool caller_runs,
                             bool programs);
 
-/* For the program: the event of a command that is over already, in a queue that has no other. */
-cl_event tutti_event_create_over(cl_command_queue queue, cl_command_type type);
+/*
+ * For the program: the event of a command that the graph need not know, as it is over already, or
+ * `real` (row.h) tells when it is. In an in-order queue there is no other one.
+ */
+cl_event tutti_event_create_outside(cl_command_queue queue, cl_command_type type);
 
 /* Can the program see the event? If not, only its end matters. */
 static inline bool tutti_event_is_seen(const struct _cl_event *event) {
@@ -127,6 +131,9 @@ void tutti_event_free_edges(struct tutti_edge *edges);
 /* Waits until the event is final; returns its status. Runs the event's job if there is one. */
 cl_int tutti_event_wait(cl_event event);
 
+/* For the program, which looks at the status: what is over by now is published first. */
+cl_int tutti_event_look(cl_event event);
+
 /* For a caller that waits (`caller_runs`): here is the job. */
 void tutti_event_give_job(cl_event event, struct tutti_job *job);
 
@@ -135,6 +142,7 @@ cl_int tutti_event_add_callback(cl_event event, cl_int type,
                                 void(CL_CALLBACK *function)(cl_event, cl_int, void *),
                                 void *user_data);
 
+/* Of a kernel in a row: CL_SUBMITTED until somebody waited or looked. */
 static inline cl_int tutti_event_status(cl_event event) {
     return atomic_load_explicit(&event->status, memory_order_acquire);
 }

@@ -21,7 +21,7 @@ struct _cl_command_queue {
     _Atomic cl_int error; /* of a command of this queue since the last clFinish */
 };
 
-static inline bool tutti_queue_in_order(cl_command_queue queue) {
+static inline bool tutti_queue_in_order(const struct _cl_command_queue *queue) {
     return !(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
 

@@ -66,9 +66,29 @@ static bool has_passed(cl_event fence) {
     return !fence || tutti_event_status(fence) == CL_COMPLETE;
 }
 
-bool tutti_row_may_follow(const struct _cl_command_queue *queue) {
+/* An event of a kernel in a row is `published`: whatever the graph has behind it settles it. */
+bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wait_list list) {
+    for (cl_uint i = 0; i < list.count; i++)
+        if (!list.events[i]->dispatched || tutti_event_status(list.events[i]) < 0)
+            return false;
     return !queue->strict && queue->held == 0 && !queue->outsider && has_passed(queue->fence) &&
            tutti_direct_has_all(tutti_devices()->device[0]);
+}
+
+bool tutti_row_is_published(const struct _cl_command_queue *queue, struct tutti_wait_list list,
+                            bool event) {
+    bool published = !event || !queue->first || !tutti_queue_in_order(queue);
+    for (cl_uint i = 0; i < list.count && published; i++)
+        published = list.events[i]->published;
+    return published;
+}
+
+void tutti_row_publish(cl_event last, struct tutti_wait_list list) {
+    if (last)
+        tutti_event_wait(last);
+    for (cl_uint i = 0; i < list.count; i++)
+        if (!list.events[i]->real)
+            tutti_event_wait(list.events[i]);
 }
 
 /* Takes the oldest one, which is over. Lock held. */
@@ -99,24 +119,30 @@ static void wait_for_mark(void) {
 /* Lock held. */
 static cl_int enqueue(const struct tutti_invocation *call,
                       const struct tutti_storage *const *storage, struct tutti_model *model,
-                      unsigned able) {
+                      unsigned able, cl_event event) {
     double time = tutti_model_expect(model, row.device);
     bool marks = tutti_model_measures(model, row.device) != TUTTI_NOT_MEASURED ||
                  row.length + 1 >= LENGTH || row.time + time >= TIME;
-    cl_event event = NULL;
+    cl_event real = NULL;
     if (marks && row.marks == MARKS)
         wait_for_mark();
     tutti_log(DEBUG, "%s: a kernel past StarPU, in a row", row.device->name);
     cl_int error = tutti_invocation_enqueue(call, row.device, row.device->place.kernels, storage,
-                                            true, marks ? &event : NULL, NULL);
+                                            true, marks || event ? &real : NULL, NULL);
     if (error != CL_SUCCESS)
         return error;
+    if (event) {
+        event->real = real;
+        atomic_store_explicit(&event->status, CL_SUBMITTED, memory_order_release);
+    }
     row.length++;
     row.time += time;
     if (!marks) {
         tutti_statistics_count(model, able, row.device, 0);
     } else {
-        row.mark[row.marks++] = (struct mark){event, model, able};
+        if (event)
+            row.device->dispatch->clRetainEvent(real);
+        row.mark[row.marks++] = (struct mark){real, model, able};
         atomic_store(&row.full, row.marks == MARKS);
         row.length = 0;
         row.time = 0;
@@ -127,13 +153,44 @@ static cl_int enqueue(const struct tutti_invocation *call,
 
 cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_device *device,
                          const struct tutti_storage *const *storage, struct tutti_model *model,
-                         unsigned able) {
+                         unsigned able, cl_event event) {
     pthread_mutex_lock(&row.lock);
     row.device = device;
     atomic_store(&row.under_way, true);
-    cl_int error = enqueue(call, storage, model, able);
+    cl_int error = enqueue(call, storage, model, able, event);
     pthread_mutex_unlock(&row.lock);
     return error;
+}
+
+/* At the process's end all of them were settled. */
+static cl_int find_status(cl_event event, bool waits) {
+    const struct tutti_real_device *device = tutti_devices()->device[0];
+    cl_int status = tutti_event_status(event);
+    if (status <= CL_COMPLETE)
+        return status;
+    if (!tutti_runtime_usable())
+        status = CL_COMPLETE;
+    else if (waits)
+        status = tutti_driver_await(device, event->real);
+    else
+        status = tutti_driver_status(device, event->real);
+    if (status > CL_SUBMITTED)
+        status = CL_SUBMITTED;
+    if (status <= CL_COMPLETE)
+        atomic_store_explicit(&event->status, status, memory_order_release);
+    return status;
+}
+
+cl_int tutti_row_look(cl_event event) {
+    tutti_row_flush();
+    return find_status(event, false);
+}
+
+cl_int tutti_row_wait(cl_event event) { return find_status(event, true); }
+
+void tutti_row_forget(cl_event event) {
+    if (tutti_runtime_usable())
+        tutti_devices()->device[0]->dispatch->clReleaseEvent(event->real);
 }
 
 void tutti_row_keep_close(void) {

@@ -4,14 +4,16 @@
 
 #include "sched/invocation.h"
 #include "sched/queue.h"
+#include "sched/wait_list.h"
 
 /*
  * Kernels in a row, for the one device that executes by itself (tutti_direct_streams). Short ones
- * of which the program wants no event go to its queue in the call, behind whatever is there: no
- * command stands for them, and the queue keeps their order among all kernels. Whatever else uses
- * memory, or tells the program that they are over, settles them first: it waits for the queue,
- * which is never far behind. A few kernels in a row go the usual way, so that programs that do
- * something else in between do not wait each time.
+ * go to its queue in the call, behind whatever is there: no command stands for them, and the queue
+ * keeps their order among all kernels. If the program wants an event, the driver's tells how far it
+ * is, so nothing of the same queue may be before it that its own event has yet to tell. Whatever
+ * else uses memory, or tells the program that they are over, settles them first: it waits for the
+ * queue, which is never far behind. For the graph they are over, therefore. A few kernels in a row
+ * go the usual way, so that programs that do something else in between do not wait each time.
  */
 
 /*
@@ -24,7 +26,17 @@ bool tutti_row_goes_on(cl_command_queue queue);
 double tutti_row_longest(void);
 
 /* Are only kernels of the device's queue before it? With the graph's lock. */
-bool tutti_row_may_follow(const struct _cl_command_queue *queue);
+bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wait_list list);
+
+/*
+ * If so: are those published that it would have to wait for, as its wait list has them, or its own
+ * `event` may not tell its end before theirs? With the graph's lock.
+ */
+bool tutti_row_is_published(const struct _cl_command_queue *queue, struct tutti_wait_list list,
+                            bool event);
+
+/* Waits for that, the queue's last one or NULL, which does not take long. Without locks. */
+void tutti_row_publish(cl_event last, struct tutti_wait_list list);
 
 /*
  * Around an attempt to give the device such a kernel: several threads do so one after the other,
@@ -33,10 +45,21 @@ bool tutti_row_may_follow(const struct _cl_command_queue *queue);
 void tutti_row_begin_turn(void);
 void tutti_row_end_turn(void);
 
-/* Gives it to the device. Returns the driver's error. As tutti_invocation_enqueue. */
+/*
+ * Gives it to the device; `event`, which may be NULL, gets the driver's. Returns the driver's
+ * error. As tutti_invocation_enqueue.
+ */
 cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_device *device,
                          const struct tutti_storage *const *storage, struct tutti_model *model,
-                         unsigned able);
+                         unsigned able, cl_event event);
+
+/*
+ * For an event with `real`: its status, for the program that looks; waits for its end, and returns
+ * how it ended; nobody has the event any more.
+ */
+cl_int tutti_row_look(cl_event event);
+cl_int tutti_row_wait(cl_event event);
+void tutti_row_forget(cl_event event);
 
 /* Waits, after some, until those before them are over. Without locks. */
 void tutti_row_keep_close(void);

@@ -66,18 +66,18 @@ cl_int tutti_driver_finish(const struct tutti_real_device *device, cl_command_qu
     return error;
 }
 
-static cl_int status_of(const cl_icd_dispatch *driver, cl_event event) {
+cl_int tutti_driver_status(const struct tutti_real_device *device, cl_event event) {
     cl_int status = CL_COMPLETE;
-    cl_int error = driver->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                                          &status, NULL);
+    cl_int error = device->dispatch->clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                    sizeof(status), &status, NULL);
     return error == CL_SUCCESS ? status : error;
 }
 
-static cl_int look_until_over(const cl_icd_dispatch *driver, cl_event event) {
-    cl_int status = status_of(driver, event);
+static cl_int look_until_over(const struct tutti_real_device *device, cl_event event) {
+    cl_int status = tutti_driver_status(device, event);
     cl_ulong begin = status > CL_COMPLETE ? tutti_clock_now() : 0;
     int slack = -1; /* the thread may be the program's */
-    for (; status > CL_COMPLETE; status = status_of(driver, event)) {
+    for (; status > CL_COMPLETE; status = tutti_driver_status(device, event)) {
         cl_ulong waited = tutti_clock_now() - begin, length = waited / SHARE;
         if (waited < SPIN) {
             sched_yield();
@@ -96,12 +96,11 @@ static cl_int look_until_over(const cl_icd_dispatch *driver, cl_event event) {
 }
 
 cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event) {
-    const cl_icd_dispatch *driver = device->dispatch;
     if (is_gpu(device))
-        return look_until_over(driver, event);
-    cl_int error = driver->clWaitForEvents(1, &event), status = CL_COMPLETE;
+        return look_until_over(device, event);
+    cl_int error = device->dispatch->clWaitForEvents(1, &event), status = CL_COMPLETE;
     if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
-        status = status_of(driver, event);
+        status = tutti_driver_status(device, event);
     return status < 0 ? status : error;
 }
 

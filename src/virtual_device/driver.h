@@ -37,6 +37,9 @@ cl_int tutti_driver_finish(const struct tutti_real_device *device, cl_command_qu
  */
 cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event);
 
+/* The status of a real command (CL_EVENT_COMMAND_EXECUTION_STATUS), or the error of asking. */
+cl_int tutti_driver_status(const struct tutti_real_device *device, cl_event event);
+
 /* The same, and gives the event back. */
 cl_int tutti_driver_wait(const struct tutti_real_device *device, cl_event event);
 
