@@ -5,6 +5,8 @@
  */
 #include "traffic.h"
 
+#include <sched.h>
+#include <stdatomic.h>
 #include <time.h>
 
 enum { N = 4096, BYTES = N * sizeof(cl_int) };
@@ -309,6 +311,52 @@ START_TEST(sub_buffers_see_whole_writes) {
 }
 END_TEST
 
+static atomic_bool begun, opened;
+
+static void CL_CALLBACK wait_for_gate(void *unused) {
+    (void)unused;
+    atomic_store(&begun, true);
+    while (!atomic_load(&opened))
+        sched_yield();
+}
+
+static void CL_CALLBACK look_at(void *argument) {
+    cl_int *const *values = argument;
+    for (int i = 0; i < N; i++)
+        values[1][i] = values[0][i];
+}
+
+/* It waits for another one, which may look at whatever it does: its memory need not. */
+START_TEST(what_native_kernels_use_comes_early) {
+    static cl_int seen[N];
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    void *arguments[2] = {NULL, seen};
+    const void *place = &arguments[0];
+    time_t begin = time(NULL);
+
+    open_kernels();
+    run(set, buffer, 1);
+    ck_ok(clFinish(queue));
+    ck_ok(clEnqueueNativeKernel(queue, wait_for_gate, NULL, 0, 0, NULL, NULL, 0, NULL, NULL));
+    run(set, buffer, 7);
+    ck_ok(clEnqueueNativeKernel(queue, look_at, arguments, sizeof(arguments), 1, &buffer, &place, 0,
+                                NULL, NULL));
+    ck_ok(clFlush(queue));
+    while (traffic_of(buffer).bytes_from_device < BYTES && time(NULL) - begin < 20)
+        sched_yield();
+    ck_moved(buffer, 0, BYTES);
+    while (!atomic_load(&begun))
+        sched_yield();
+    ck_assert_int_eq(seen[0], 0);
+    atomic_store(&opened, true);
+    ck_ok(clFinish(queue));
+    ck_all(seen, N, 7);
+    ck_moved(buffer, 0, BYTES);
+    close_kernels();
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         the_extension_function,
@@ -320,6 +368,7 @@ int main(int argc, char **argv) {
         frames_go_straight,
         parts_move_alone,
         sub_buffers_see_whole_writes,
+        what_native_kernels_use_comes_early,
     };
 
     setenv("TUTTI_DEVICES", "0", 1);

@@ -91,6 +91,9 @@ struct tutti_device_list {
  */
 const struct tutti_device_list *tutti_devices(void);
 
+/* Do they all work in home memory? Of bits for real devices. */
+bool tutti_devices_are_at_home(unsigned devices);
+
 /*
  * Was this process forked from one that had found the devices? Then the drivers' threads, and
  * StarPU's, stayed behind: queries still answer, but nothing can run.

@@ -237,3 +237,10 @@ const struct tutti_device_list *tutti_devices(void) {
     pthread_once(&once, discover);
     return &list;
 }
+
+bool tutti_devices_are_at_home(unsigned devices) {
+    bool at_home = true;
+    for (unsigned d = 0; d < tutti_devices()->count; d++)
+        at_home = at_home && (!(devices & 1u << d) || list.device[d]->at_home);
+    return at_home;
+}
