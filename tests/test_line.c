@@ -25,7 +25,7 @@ static void start(void) {
 static void put(unsigned i, double length, double now) {
     double ready = tutti_line_ready(&line, TUTTI_LINE_END, now);
 
-    batches[i].order = i + 1;
+    batches[i].user.order = i + 1;
     tasks[i].cl_arg = &batches[i];
     tutti_line_put(&line, &tasks[i], ready, ready + length);
 }

@@ -370,6 +370,51 @@ START_TEST(probe) {
 }
 END_TEST
 
+static void step(cl_kernel kernel, cl_mem from, cl_mem to) {
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(from), &from));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(to), &to));
+    launch(kernel, N);
+}
+
+/*
+ * The child, where one buffer can get other storage: two take turns, and one is read in between.
+ * The kernel that overwrites one of them comes after the one before it anyway.
+ */
+START_TEST(probe_turns) {
+    cl_int back[N];
+    cl_program stepping =
+        make_program("kernel void one_more(global const int *from, global int *to) {\n"
+                     "    to[get_global_id(0)] = from[get_global_id(0)] + 1;\n"
+                     "}\n");
+    cl_kernel kernel = make_kernel(stepping, "one_more");
+    cl_mem first = make_buffer(0, BYTES, NULL), a = make_buffer(0, BYTES, NULL),
+           b = make_buffer(0, BYTES, NULL), kept = make_buffer(0, BYTES, NULL);
+
+    begin();
+    write_ints(first, before, N);
+    occupy(first);
+    step(kernel, first, a);
+    step(kernel, a, b);
+    step(kernel, b, kept);
+    step(kernel, b, a);
+    step(kernel, a, b);
+    ck_ok(clFlush(queue));
+    let_go();
+    read_ints(kept, back, N);
+    ck_assert_int_eq(back[N - 1], before[N - 1] + 3);
+    read_ints(b, back, N);
+    ck_assert_int_eq(back[N - 1], before[N - 1] + 4);
+    printf("overwrite %s\n", passes_in(400, first, WRITE) ? "passed" : "waited");
+    ck_ok(clReleaseMemObject(first));
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    ck_ok(clReleaseMemObject(kept));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(stepping));
+    end();
+}
+END_TEST
+
 static void check_limit(const char *value, const char *wanted) {
     char limit[64];
 
@@ -387,8 +432,14 @@ START_TEST(the_limit) {
 }
 END_TEST
 
+START_TEST(those_that_wait_anyway_take_none) {
+    ck_assert_ptr_nonnull(
+        strstr(test_run_again("TUTTI_RENAME_LIMIT=4k", "--turns"), "overwrite passed"));
+}
+END_TEST
+
 int main(int argc, char **argv) {
-    const TTest *const child[] = {probe};
+    const TTest *const child[] = {probe}, *const turns[] = {probe_turns};
     const TTest *const tests[] = {
         whole_overwrites_do_not_wait,
         maps_that_overwrite_do_not_wait,
@@ -399,9 +450,12 @@ int main(int argc, char **argv) {
         storage_that_the_program_knows_stays,
         frames_through_one_buffer,
         the_limit,
+        those_that_wait_anyway_take_none,
     };
 
     if (argc > 1 && strcmp(argv[1], "--probe") == 0)
         return test_main(1, argv, child, COUNT(child));
+    if (argc > 1 && strcmp(argv[1], "--turns") == 0)
+        return test_main(1, argv, turns, COUNT(turns));
     return test_main(argc, argv, tests, COUNT(tests));
 }

@@ -43,6 +43,8 @@ static void release(struct tutti_batch *batch) {
 
 /* Makes the batch the last user of the view. */
 static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool writes) {
+    if (writes)
+        view->last_writer = batch->user.order;
     if (view->last_user == &batch->user) {
         view->last_writes = view->last_writes || writes;
         view->last_alone = view->last_alone || writes;
@@ -233,7 +235,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
         return NULL;
     *batch = (struct tutti_batch){
         .room = TUTTI_BATCH_FEW,
-        .order = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed),
+        .user.order = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed) + 1,
     };
     batch->use = batch->few;
     if (!make_room(batch, task->count)) {
@@ -262,14 +264,6 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     unsigned count = merge(batch, task), able = batch->devices | batch->late;
     return count == batch->count ||
            (count <= MOST_VIEWS && (tutti_device_task_fitting(batch->use, count) & able) == able);
-}
-
-static bool are_at_home(unsigned devices) {
-    const struct tutti_device_list *list = tutti_devices();
-    bool at_home = true;
-    for (unsigned d = 0; d < list->count; d++)
-        at_home = at_home && (!(devices & 1u << d) || list->device[d]->at_home);
-    return at_home;
 }
 
 /* Has one of the devices the view's content, or will have it? */
@@ -310,9 +304,9 @@ static bool brings_much(const struct tutti_device_task *task, unsigned device) {
 static unsigned crowd_devices(const struct tutti_device_task *task) {
     unsigned devices = task->devices | task->late.devices;
     bool one = tutti_is_one_device(devices);
-    bool may = are_at_home(devices) ? one || task->time <= TINY
-               : one                ? !brings_much(task, devices)
-                                    : is_from_home(task);
+    bool may = tutti_devices_are_at_home(devices) ? one || task->time <= TINY
+               : one                              ? !brings_much(task, devices)
+                                                  : is_from_home(task);
     return may ? (unsigned)__builtin_popcount(devices) : 0;
 }
 
@@ -506,9 +500,10 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
     unsigned count = crowd_devices(task);
     if (conflicts->several || conflicts->open || count == 0)
         return;
-    double most = count == 1                                        ? LONGEST
-                  : are_at_home(task->devices | task->late.devices) ? LONGEST_OF_SEVERAL
-                                                                    : LONGEST_FROM_HOME;
+    double most = count == 1 ? LONGEST
+                  : tutti_devices_are_at_home(task->devices | task->late.devices)
+                      ? LONGEST_OF_SEVERAL
+                      : LONGEST_FROM_HOME;
     for (struct tutti_batch *batch = joins_freely(NULL, task) ? graph->open : NULL;
          batch && !conflicts->open; batch = batch->next_open)
         if (batch->devices == task->devices && batch->expected + task->time <= most &&

@@ -35,12 +35,11 @@ struct tutti_batch {
 
     struct tutti_device_task *first, **last;
     unsigned length;
-    unsigned long order; /* in which batches were made: the program's, but for what waits */
-    double expected;     /* µs, on the device that is best at it */
-    unsigned devices;    /* bit d: real device d may execute all of it */
-    unsigned late;       /* likewise, once the kernels are there: tutti_batch_devices */
-    bool at_home;        /* so are all its views, on any device */
-    bool unbrought;      /* in a device's line: its data comes once StarPU's worker takes it */
+    double expected;  /* µs, on the device that is best at it */
+    unsigned devices; /* bit d: real device d may execute all of it */
+    unsigned late;    /* likewise, once the kernels are there: tutti_batch_devices */
+    bool at_home;     /* so are all its views, on any device */
+    bool unbrought;   /* in a device's line: its data comes once StarPU's worker takes it */
     struct tutti_device_use *use; /* of all tasks together, each view once */
     unsigned count, room;
     struct tutti_device_use few[TUTTI_BATCH_FEW]; /* `use`, as long as they have room here */

@@ -81,10 +81,10 @@ static void make_ready(struct tutti_batch *batch) {
     struct tutti_batch **link = &crew.first;
     bool known = batch->expected > 0;
     batch->wait = known ? crew.work : crew.first || !crew.free ? INFINITY : 0;
-    bool newest = !crew.last || crew.last->order < batch->order;
+    bool newest = !crew.last || crew.last->user.order < batch->user.order;
     if (newest && crew.last)
         link = &crew.last->next_direct;
-    while (*link && (*link)->order < batch->order)
+    while (*link && (*link)->user.order < batch->user.order)
         link = &(*link)->next_direct;
     batch->next_direct = *link;
     *link = batch;

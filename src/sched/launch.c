@@ -101,10 +101,9 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
 
 /* Does the kernel come after the last one that used this view, whatever view it gets itself? */
 static bool waits_anyway(const struct tutti_device_task *task, const struct tutti_view *view) {
-    for (unsigned i = 0; i < task->count; i++) {
+    for (unsigned i = 0; view->last_user && i < task->count; i++) {
         const struct tutti_device_use *use = &task->use[i];
-        if (use->mode != STARPU_W && use->view->last_user && use->view->last_writes &&
-            use->view->last_user == view->last_user)
+        if (use->mode != STARPU_W && use->view->last_writer == view->last_user->order)
             return true;
     }
     return false;

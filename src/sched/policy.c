@@ -167,7 +167,7 @@ static int push(struct starpu_task *starpu_task) {
     double now = now_in_us();
     unsigned count = tutti_devices()->count;
     estimate_again(now);
-    look_at_devices(batch->order, now);
+    look_at_devices(batch->user.order, now);
     struct tutti_plan plan = tutti_policy_choose(policy.device, count, &task, now);
     tutti_policy_book(policy.device, count, &task, &plan, now);
     note_waiting(batch, &task, &plan, now);
@@ -231,7 +231,7 @@ static void take_in_turn(const struct tutti_real_device *thief) {
         struct starpu_task *first = starpu_task_list_front(&line->tasks);
         struct tutti_batch *batch = batch_of(first);
         bool older = starpu_task_list_empty(&from->tasks) ||
-                     batch->order < batch_of(starpu_task_list_front(&from->tasks))->order;
+                     batch->user.order < batch_of(starpu_task_list_front(&from->tasks))->user.order;
         if (older && batch->at_home && first->predicted > IN_TURN &&
             tutti_batch_devices(batch) & 1u << thief->index)
             from = line;

@@ -14,7 +14,7 @@ static struct starpu_task *first_overtaken(const struct tutti_line *line, unsign
     struct starpu_task *first = NULL, *task = line->tasks.tail;
     *length = 0;
     for (unsigned i = 0; task && i < MOST_OVERTAKEN; i++, task = task->prev) {
-        if (tutti_device_task_batch(task)->order < order)
+        if (tutti_device_task_batch(task)->user.order < order)
             break;
         *length += task->predicted;
         first = task;
@@ -47,7 +47,7 @@ void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double st
         line->drift = 0;
     double overtaken, length = end - start;
     struct starpu_task *first =
-        first_overtaken(line, tutti_device_task_batch(task)->order, &overtaken);
+        first_overtaken(line, tutti_device_task_batch(task)->user.order, &overtaken);
     task->predicted = length;
     if (first) {
         task->predicted_start = first->predicted_start;
