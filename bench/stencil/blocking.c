@@ -29,7 +29,7 @@ static void run(void *user) {
         cl_check(clEnqueueReadBuffer(queue, *after, CL_TRUE, 0, s->bytes,
                                      s->snapshot[taken % 2].pointer, 0, NULL, NULL),
                  "clEnqueueReadBuffer");
-        stencil_keep(s, taken++ % 2);
+        stencil_keep(s, s->snapshot[taken++ % 2].pointer);
     }
     cl_check(clFinish(queue), "clFinish");
 }

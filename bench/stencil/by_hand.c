@@ -58,12 +58,12 @@ static void run(void *user) {
         taken++;
         if (read[taken % 2]) {
             bench_wait(&read[taken % 2]);
-            stencil_keep(s, taken % 2);
+            stencil_keep(s, s->snapshot[taken % 2].pointer);
         }
     }
     if (taken > 0) {
         bench_wait(&read[(taken - 1) % 2]);
-        stencil_keep(s, (taken - 1) % 2);
+        stencil_keep(s, s->snapshot[(taken - 1) % 2].pointer);
     }
     bench_forget(&b->busy[0]);
     bench_forget(&b->busy[1]);

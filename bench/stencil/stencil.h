@@ -6,7 +6,7 @@
 
 /*
  * Jacobi iterations on a square grid, from `start` in host memory. After each `period` of them the
- * grid is read, to snapshot[0] and [1] by turns, and the host copies it from there to `kept`.
+ * grid comes to the host, to snapshot[0] and [1] for whoever reads it, and is copied to `kept`.
  */
 struct stencil {
     struct bench bench;
@@ -23,7 +23,7 @@ extern const struct writing stencil_blocking, stencil_naive, stencil_by_hand;
 void stencil_host_memory_new(struct stencil *stencil);
 void stencil_host_memory_free(struct stencil *stencil);
 
-/* The host's work on snapshot[i]. */
-void stencil_keep(struct stencil *stencil, size_t i);
+/* The host's work on a grid that was read. */
+void stencil_keep(struct stencil *stencil, const void *grid);
 
 #endif
