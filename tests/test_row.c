@@ -79,35 +79,45 @@ static void end(void) {
     ck_ok(clReleaseProgram(program));
 }
 
-START_TEST(many_kernels_are_a_row) {
-    cl_ulong before[REAL], after[REAL];
+/*
+ * Most of those that `give` gives are. Again, if the machine does something else meanwhile: kernels
+ * that seem to take long are none.
+ */
+static void ck_most_of(void (*give)(cl_mem buffer)) {
+    int count = 0;
     begin();
-    cl_mem buffer = make_zeros(0, NULL);
+    for (int round = 0; round < ROUNDS && count <= MANY / 2; round++) {
+        cl_mem buffer = make_zeros(0, NULL);
+        give(buffer);
+        count = in_a_row();
+        ck_holds(buffer, MANY);
+        ck_ok(clReleaseMemObject(buffer));
+    }
+    ck_assert_int_gt(count, MANY / 2);
+    end();
+}
+
+static void give_many(cl_mem buffer) {
+    cl_ulong before[REAL], after[REAL];
     read_counts(before);
     run_many(queue, buffer, MANY);
     ck_ok(clFinish(queue));
-    ck_assert_int_gt(in_a_row(), MANY / 2);
-    ck_holds(buffer, MANY);
     read_counts(after);
     ck_assert_uint_ge(after[0] - before[0], MANY);
-    ck_ok(clReleaseMemObject(buffer));
-    end();
 }
+
+START_TEST(many_kernels_are_a_row) { ck_most_of(give_many); }
 END_TEST
 
 /* Kernels with a wait for all after each, too. */
-START_TEST(with_waits_between_them) {
-    begin();
-    cl_mem buffer = make_zeros(0, NULL);
+static void give_with_waits(cl_mem buffer) {
     for (int i = 0; i < MANY; i++) {
         run(queue, add, buffer, 1, NULL);
         ck_ok(clFinish(queue));
     }
-    ck_assert_int_gt(in_a_row(), MANY / 2);
-    ck_holds(buffer, MANY);
-    ck_ok(clReleaseMemObject(buffer));
-    end();
 }
+
+START_TEST(with_waits_between_them) { ck_most_of(give_with_waits); }
 END_TEST
 
 /* Who does something else now and then would have to wait each time. */
@@ -277,23 +287,17 @@ static void release_all(int count, cl_event *events) {
 }
 
 /* Each waits for the one before it; that in which queue says `which` for its number. */
-static void chain(cl_command_queue (*which)(int)) {
+static void chain(cl_mem buffer, cl_command_queue (*which)(int)) {
     cl_event events[MANY];
-    begin();
-    cl_mem buffer = make_zeros(0, NULL);
     for (int i = 0; i < MANY; i++) {
         events[i] = run_after(which(i), buffer, i > 0, i > 0 ? &events[i - 1] : NULL);
         if (i == MANY / 4) /* before, each was held until the one before it, elsewhere, was over */
             ck_ok(clWaitForEvents(1, &events[i]));
     }
-    ck_assert_int_gt(in_a_row(), MANY / 2);
     ck_ok(clWaitForEvents(1, &events[MANY - 1]));
     for (int i = 0; i < MANY; i++)
         ck_assert_int_eq(event_status(events[i]), CL_COMPLETE);
     release_all(MANY, events);
-    ck_holds(buffer, MANY);
-    ck_ok(clReleaseMemObject(buffer));
-    end();
 }
 
 static cl_command_queue loose;
@@ -307,19 +311,23 @@ static cl_command_queue the_loose(int unused) {
 }
 static cl_command_queue by_turns(int i) { return i % 3 == 0 ? plain : i % 3 == 1 ? second : loose; }
 
-START_TEST(each_after_the_one_before) { chain(the_plain); }
+static void chain_in_order(cl_mem buffer) { chain(buffer, the_plain); }
+static void chain_out_of_order(cl_mem buffer) { chain(buffer, the_loose); }
+static void chain_by_turns(cl_mem buffer) { chain(buffer, by_turns); }
+
+START_TEST(each_after_the_one_before) { ck_most_of(chain_in_order); }
 END_TEST
 
-static void chain_loose(cl_command_queue (*which)(int)) {
+static void ck_most_of_loose(void (*give)(cl_mem buffer)) {
     loose = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
-    chain(which);
+    ck_most_of(give);
     ck_ok(clReleaseCommandQueue(loose));
 }
 
-START_TEST(out_of_order) { chain_loose(the_loose); }
+START_TEST(out_of_order) { ck_most_of_loose(chain_out_of_order); }
 END_TEST
 
-START_TEST(in_several_queues) { chain_loose(by_turns); }
+START_TEST(in_several_queues) { ck_most_of_loose(chain_by_turns); }
 END_TEST
 
 /* Of one in-order queue, no event shows more than the one before it. */
@@ -347,19 +355,15 @@ START_TEST(events_end_in_order) {
 END_TEST
 
 /* Nobody waits for it, nor keeps it. */
-START_TEST(events_released_at_once) {
-    begin();
-    cl_mem buffer = make_zeros(0, NULL);
+static void give_with_events(cl_mem buffer) {
     for (int i = 0; i < MANY; i++) {
         cl_event event;
         run(plain, add, buffer, 1, &event);
         ck_ok(clReleaseEvent(event));
     }
-    ck_assert_int_gt(in_a_row(), MANY / 2);
-    ck_holds(buffer, MANY);
-    ck_ok(clReleaseMemObject(buffer));
-    end();
 }
+
+START_TEST(events_released_at_once) { ck_most_of(give_with_events); }
 END_TEST
 
 static atomic_int called, in_error;
@@ -371,26 +375,23 @@ static void CL_CALLBACK count_call(cl_event event, cl_int status, void *expected
     atomic_fetch_add(&called, 1);
 }
 
-START_TEST(callbacks) {
+static void give_with_callbacks(cl_mem buffer) {
     static const cl_int types[] = {CL_SUBMITTED, CL_RUNNING, CL_COMPLETE};
     cl_event events[MANY];
-    begin();
-    cl_mem buffer = make_zeros(0, NULL);
+    atomic_store(&called, 0);
     for (int i = 0; i < MANY; i++) {
         run(plain, add, buffer, 1, &events[i]);
         for (int t = 0; t < 3; t++)
             ck_ok(clSetEventCallback(events[i], types[t], count_call, (void *)&types[t]));
     }
-    ck_assert_int_gt(in_a_row(), MANY / 2);
     ck_ok(clFinish(plain));
     while (atomic_load(&called) < 3 * MANY)
         sched_yield();
     ck_assert_int_eq(atomic_load(&in_error), 0);
     release_all(MANY, events);
-    ck_holds(buffer, MANY);
-    ck_ok(clReleaseMemObject(buffer));
-    end();
 }
+
+START_TEST(callbacks) { ck_most_of(give_with_callbacks); }
 END_TEST
 
 /* Other commands before and after those of a row, by their events. */
