@@ -81,7 +81,8 @@ struct tutti_view {
     bool at_home; /* all devices work in the home memory itself: StarPU has no other copy */
 
     atomic_uint handed; /* see tutti_view_hand_over */
-    bool leaving;       /* being destroyed, and used no more: what leaves a device is not evicted */
+    atomic_bool
+        leaving; /* being destroyed, and used no more: what leaves a device is not evicted */
 
     /* relay.h: which device has the bytes that home memory should have, and if they are moving. */
     _Atomic(const struct tutti_real_device *) debtor;
