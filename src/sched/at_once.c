@@ -114,11 +114,14 @@ static void enter(struct attempt *attempt) {
     pthread_mutex_lock(&graph->lock);
     bool able = attempt->in_row ? tutti_row_may_follow(queue, attempt->list)
                                 : !queue->first && tutti_runtime_in_flight() == 0;
-    attempt->unpublished = able && attempt->in_row &&
-                           !tutti_row_is_published(queue, attempt->list, attempt->event != NULL);
-    if (attempt->unpublished && attempt->event && tutti_queue_in_order(queue))
-        attempt->last = tutti_object_retain(queue->last);
-    attempt->entered = able && !attempt->unpublished && tutti_graph_begin(graph);
+    attempt->entered = able && tutti_graph_begin(graph);
+    if (attempt->entered && attempt->in_row &&
+        !tutti_row_is_published(queue, attempt->list, attempt->event != NULL)) {
+        graph->dispatching = attempt->entered = false;
+        attempt->unpublished = true;
+        if (attempt->event && tutti_queue_in_order(queue))
+            attempt->last = tutti_object_retain(queue->last);
+    }
     pthread_mutex_unlock(&graph->lock);
 }
 

@@ -66,15 +66,17 @@ static bool has_passed(cl_event fence) {
     return !fence || tutti_event_status(fence) == CL_COMPLETE;
 }
 
-/* An event of a kernel in a row is `published`: whatever the graph has behind it settles it. */
 bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wait_list list) {
-    for (cl_uint i = 0; i < list.count; i++)
-        if (!list.events[i]->dispatched || tutti_event_status(list.events[i]) < 0)
+    for (cl_uint i = 0; i < list.count; i++) {
+        cl_event event = list.events[i];
+        if (!(event->dispatched || event->published) || tutti_event_status(event) < 0)
             return false;
+    }
     return !queue->strict && queue->held == 0 && !queue->outsider && has_passed(queue->fence) &&
            tutti_direct_has_all(tutti_devices()->device[0]);
 }
 
+/* Events of kernels in a row are: whatever the graph has behind them settles them. */
 bool tutti_row_is_published(const struct _cl_command_queue *queue, struct tutti_wait_list list,
                             bool event) {
     bool published = !event || !queue->first || !tutti_queue_in_order(queue);
