@@ -161,23 +161,13 @@ static cl_int check_native(cl_command_queue queue, const struct tutti_native *na
     return CL_SUCCESS;
 }
 
-/* Is a command of the in-order queue before it that uses the program's memory, as it may itself? */
-static bool waits_for_host(cl_command_queue queue) {
-    if (!tutti_queue_in_order(queue) || queue->strict)
-        return false;
-    pthread_mutex_lock(&queue->context->graph.lock);
-    bool waits = queue->last_host != NULL;
-    pthread_mutex_unlock(&queue->context->graph.lock);
-    return waits;
-}
-
 /*
  * What a native kernel works on comes home while others, for which it waits, are still at it. If
  * that fails, so will the kernel.
  */
 static void bring_home(cl_command_queue queue, const struct tutti_native *native,
                        struct tutti_wait_list list) {
-    if (native->mem_count > 0 && !tutti_devices_are_at_home(~0u) && waits_for_host(queue))
+    if (native->mem_count > 0 && !tutti_devices_are_at_home(~0u) && tutti_queue_uses_host(queue))
         tutti_enqueue(tutti_transfer_migrate(native->mem_count, native->mems, true), queue,
                       CL_COMMAND_MIGRATE_MEM_OBJECTS, list, false, NULL);
 }

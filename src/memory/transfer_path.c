@@ -20,13 +20,13 @@
 #define LEAST_COPIED ((size_t)4 << 20)
 
 /*
- * With more threads the link is the limit. Of 16 cores, with both directions at it, two are left for
- * whoever waits, and the driver.
+ * With more threads the link is the limit. Of 16 cores, with both directions at it, two are left
+ * for whoever waits, and the driver.
  */
 #define MOST_SPARE 7
 static struct tutti_staging_shape shape = {
     .chunk = (size_t)2 << 20,
-    .slots = 2, /* with three of them both directions' bytes leave the caches earlier */
+    .slots = 2, /* more bytes of both directions at once leave the caches before they are copied */
     .from = (size_t)4 << 20, /* waking threads costs some hundred microseconds */
     .stream = (size_t)16 << 20,
 };

@@ -33,7 +33,7 @@ struct tutti_mapped {
 /* What the scheduler remembers of the last user of views; the last reference recycles it. */
 struct tutti_last_user {
     atomic_uint references;
-    unsigned long order; /* in which they were made: the program's, but for what waits; not 0 */
+    unsigned long order; /* among all: the program's, but for what waits; not 0 */
 };
 
 static inline void tutti_last_user_release(struct tutti_last_user *user) {
@@ -70,7 +70,7 @@ struct tutti_view {
     struct tutti_stale *stale;
     struct tutti_last_user *last_user; /* sched/batch.h: a reference, and if that one writes */
     bool last_writes;
-    unsigned long last_writer; /* the order of the last one that writes, which may be gone; or 0 */
+    unsigned long last_writer; /* `order` of the last user that writes, which may be gone; or 0 */
     bool last_alone; /* no other device task uses it, but those which that one comes after */
     unsigned open_users;
     unsigned placed; /* bit of the device that the host put its content on; 0: none */
@@ -81,8 +81,8 @@ struct tutti_view {
     bool at_home; /* all devices work in the home memory itself: StarPU has no other copy */
 
     atomic_uint handed; /* see tutti_view_hand_over */
-    atomic_bool
-        leaving; /* being destroyed, and used no more: what leaves a device is not evicted */
+    /* Being destroyed, and used no more: what leaves a device is not evicted. */
+    atomic_bool leaving;
 
     /* relay.h: which device has the bytes that home memory should have, and if they are moving. */
     _Atomic(const struct tutti_real_device *) debtor;

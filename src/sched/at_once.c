@@ -95,7 +95,7 @@ static bool find_storage(const struct tutti_invocation *call,
     return true;
 }
 
-/* What becomes of a kernel, and how it is tried. */
+/* To give a device a kernel in the call. */
 struct attempt {
     cl_command_queue queue;
     struct tutti_wait_list list;
@@ -104,7 +104,7 @@ struct attempt {
     bool in_row;
     bool entered;     /* the caller is the dispatching thread */
     bool unpublished; /* it may be in a row once what is before it is published, */
-    cl_event last;    /* and this, retained */
+    cl_event last;    /* and with it this, retained */
 };
 
 /* The caller becomes the dispatching thread, if nothing is under way, or only such kernels are. */
@@ -119,7 +119,7 @@ static void enter(struct attempt *attempt) {
         !tutti_row_is_published(queue, attempt->list, attempt->event != NULL)) {
         graph->dispatching = attempt->entered = false;
         attempt->unpublished = true;
-        if (attempt->event && tutti_queue_in_order(queue))
+        if (attempt->event && tutti_queue_in_order(queue) && !attempt->last)
             attempt->last = tutti_object_retain(queue->last);
     }
     pthread_mutex_unlock(&graph->lock);
@@ -224,11 +224,9 @@ static enum outcome try_in_row(struct attempt *attempt, struct tutti_invocation 
     enum outcome outcome = lock_and_try(attempt, call);
     if (attempt->unpublished) {
         tutti_row_publish(attempt->last, attempt->list);
-        tutti_object_release(attempt->last);
-        attempt->last = NULL;
         outcome = lock_and_try(attempt, call);
-        tutti_object_release(attempt->last);
     }
+    tutti_object_release(attempt->last);
     tutti_row_keep_close();
     return outcome;
 }

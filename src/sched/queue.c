@@ -44,6 +44,13 @@ cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_propert
     return queue;
 }
 
+bool tutti_queue_uses_host(cl_command_queue queue) {
+    pthread_mutex_lock(&queue->context->graph.lock);
+    bool uses = queue->last_host != NULL;
+    pthread_mutex_unlock(&queue->context->graph.lock);
+    return uses;
+}
+
 /* Waits for all that is in the queue; CL_OUT_OF_HOST_MEMORY. */
 static cl_int wait_for_all(cl_command_queue queue) {
     pthread_mutex_lock(&queue->context->graph.lock);

@@ -29,6 +29,9 @@ static inline bool tutti_queue_in_order(const struct _cl_command_queue *queue) {
 cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_properties properties,
                                     cl_queue_properties *property_list, size_t property_bytes);
 
+/* In-order: is a command that uses the program's memory not done, for which such others wait? */
+bool tutti_queue_uses_host(cl_command_queue queue);
+
 /*
  * Waits for all commands given so far. Returns CL_SUCCESS, or once what a command of the queue
  * failed with on its own (not through its wait list); CL_OUT_OF_HOST_MEMORY.
