@@ -8,7 +8,7 @@
 #include <semaphore.h>
 #include <unistd.h>
 
-enum { N = 1024, BYTES = N * sizeof(cl_int) };
+enum { N = 1024, BYTES = N * sizeof(cl_int), LARGE = 512 << 10 };
 
 /* The native kernel: waits for the test, then looks at the buffer that it was given. */
 struct user {
@@ -101,12 +101,19 @@ static void write_by_map(cl_mem buffer, cl_bool blocking, const cl_int *host) {
     ck_ok(clEnqueueUnmapMemObject(queue, buffer, pointer, 0, NULL, NULL));
 }
 
+static size_t size_of(cl_mem buffer) {
+    size_t size;
+
+    ck_ok(clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof(size), &size, NULL));
+    return size;
+}
+
 static void overwrite(cl_mem buffer, cl_mem source, enum overwrite how, const cl_int *host,
                       const cl_int *value) {
     if (how == WRITE)
         ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, BYTES, host, 0, NULL, NULL));
     else if (how == FILL)
-        ck_ok(clEnqueueFillBuffer(queue, buffer, value, 4, 0, BYTES, 0, NULL, NULL));
+        ck_ok(clEnqueueFillBuffer(queue, buffer, value, 4, 0, size_of(buffer), 0, NULL, NULL));
     else if (how == COPY)
         ck_ok(clEnqueueCopyBuffer(queue, source, buffer, 0, 0, BYTES, 0, NULL, NULL));
     else
@@ -360,14 +367,19 @@ START_TEST(frames_through_one_buffer) {
 END_TEST
 
 /* The child: "passed" or "waited". */
-START_TEST(probe) {
-    cl_mem buffer = make_buffer(0, BYTES, NULL);
+static void print_whether_passes(size_t size, enum overwrite how) {
+    cl_mem buffer = make_buffer(0, size, NULL);
 
     begin();
-    printf("overwrite %s\n", passes_in(400, buffer, WRITE) ? "passed" : "waited");
+    printf("overwrite %s\n", passes_in(400, buffer, how) ? "passed" : "waited");
     ck_ok(clReleaseMemObject(buffer));
     end();
 }
+
+START_TEST(probe) { print_whether_passes(BYTES, WRITE); }
+END_TEST
+
+START_TEST(probe_large) { print_whether_passes(LARGE, FILL); }
 END_TEST
 
 static void step(cl_kernel kernel, cl_mem from, cl_mem to) {
@@ -432,6 +444,15 @@ START_TEST(the_limit) {
 }
 END_TEST
 
+/* Without one: a quarter of a device's memory, if it has memory of its own. */
+START_TEST(the_limit_by_default) {
+    ck_assert_ptr_nonnull(
+        strstr(test_run_again("TUTTI_DEVICE_MEMORY=1M", "--large"), "overwrite waited"));
+    ck_assert_ptr_nonnull(
+        strstr(test_run_again("TUTTI_DEVICE_MEMORY=8M", "--large"), "overwrite passed"));
+}
+END_TEST
+
 START_TEST(those_that_wait_anyway_take_none) {
     ck_assert_ptr_nonnull(
         strstr(test_run_again("TUTTI_RENAME_LIMIT=4k", "--turns"), "overwrite passed"));
@@ -439,7 +460,8 @@ START_TEST(those_that_wait_anyway_take_none) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const child[] = {probe}, *const turns[] = {probe_turns};
+    const TTest *const child[] = {probe}, *const large[] = {probe_large},
+                       *const turns[] = {probe_turns};
     const TTest *const tests[] = {
         whole_overwrites_do_not_wait,
         maps_that_overwrite_do_not_wait,
@@ -450,11 +472,14 @@ int main(int argc, char **argv) {
         storage_that_the_program_knows_stays,
         frames_through_one_buffer,
         the_limit,
+        the_limit_by_default,
         those_that_wait_anyway_take_none,
     };
 
     if (argc > 1 && strcmp(argv[1], "--probe") == 0)
         return test_main(1, argv, child, COUNT(child));
+    if (argc > 1 && strcmp(argv[1], "--large") == 0)
+        return test_main(1, argv, large, COUNT(large));
     if (argc > 1 && strcmp(argv[1], "--turns") == 0)
         return test_main(1, argv, turns, COUNT(turns));
     return test_main(argc, argv, tests, COUNT(tests));

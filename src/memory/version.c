@@ -2,22 +2,37 @@
 #include "memory/version.h"
 
 #include "env.h"
+#include "memory/room.h"
 #include "recycler.h"
 
 #include <unistd.h>
 
 /* As many commands of a loop can be under way at once on one buffer; more is no faster. */
 #define MOST_VERSIONS 8
-#define DEFAULT_LIMIT ((size_t)1 << 30)
+#define LIMIT_AT_HOME ((size_t)1 << 30)
 
 static size_t limit;
 static atomic_size_t used; /* bytes of all versions but the first of each buffer */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void read_limit(void) {
-    size_t quarter = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
-    limit = tutti_env_size(TUTTI_RENAME_LIMIT, quarter < DEFAULT_LIMIT ? quarter : DEFAULT_LIMIT);
+static size_t least(size_t a, size_t b) { return a < b ? a : b; }
+
+/*
+ * Beside a device with memory of its own a second storage lets the next transfer begin, whatever
+ * the size: as much as leaves most of the host's memory, and of each such device's, to the program.
+ */
+static size_t default_limit(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    size_t most = (size_t)sysconf(_SC_PHYS_PAGES) / 4 * (size_t)sysconf(_SC_PAGESIZE);
+    if (tutti_devices_are_at_home(~0u))
+        return least(most, LIMIT_AT_HOME);
+    for (unsigned d = 0; d < list->count; d++)
+        if (!list->device[d]->at_home)
+            most = least(most, tutti_room_total(list->device[d]) / 4);
+    return most;
 }
+
+static void read_limit(void) { limit = tutti_env_size(TUTTI_RENAME_LIMIT, default_limit()); }
 
 static bool reserve(size_t size) {
     size_t before = atomic_load(&used);
