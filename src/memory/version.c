@@ -9,6 +9,12 @@
 
 /* As many commands of a loop can be under way at once on one buffer; more is no faster. */
 #define MOST_VERSIONS 8
+/*
+ * Of a large buffer the host or a device uses one, one is on its way and one is computed: with two
+ * they wait for each other, more would only take memory.
+ */
+#define MOST_LARGE 3
+#define LARGE ((size_t)64 << 20)
 #define LIMIT_AT_HOME ((size_t)1 << 30)
 
 static size_t limit;
@@ -66,7 +72,7 @@ static bool in_use(struct tutti_view *view) {
  */
 static struct tutti_view *next_version(cl_mem mem, bool again) {
     struct tutti_view *next = mem->view->next_version;
-    if (!in_use(next) || mem->versions == MOST_VERSIONS)
+    if (!in_use(next) || mem->versions == (mem->size < LARGE ? MOST_VERSIONS : MOST_LARGE))
         return next;
     if (again && mem->view->at_home)
         return mem->view;
