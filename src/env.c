@@ -2,6 +2,7 @@
 #include "env.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,16 +15,19 @@ static const char *const names[] = {
 /* Copies, as the program may change its environment. */
 static char *values[TUTTI_ENV_COUNT];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
+static atomic_bool known; /* each small command asks for some: no call for that */
 
 static void read_all(void) {
     for (int i = 0; i < TUTTI_ENV_COUNT; i++) {
         const char *value = getenv(names[i]);
         values[i] = value ? strdup(value) : NULL;
     }
+    atomic_store_explicit(&known, true, memory_order_release);
 }
 
 const char *tutti_env_string(enum tutti_env variable) {
-    pthread_once(&once, read_all);
+    if (!atomic_load_explicit(&known, memory_order_acquire))
+        pthread_once(&once, read_all);
     return values[variable];
 }
 

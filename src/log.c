@@ -13,34 +13,37 @@
 
 static const char *const names[] = {"none", "error", "warning", "info", "debug"};
 
+atomic_int tutti_log_most = -1;
+
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static enum tutti_log_level wanted;
 static int file = STDERR_FILENO;
+
+static enum tutti_log_level read_level(const char *setting, size_t length) {
+    for (unsigned level = TUTTI_LOG_ERROR; level <= TUTTI_LOG_DEBUG; level++)
+        if (strlen(names[level]) == length && strncasecmp(setting, names[level], length) == 0)
+            return level;
+    long level = strtol(setting, NULL, 10);
+    return level < 0                 ? TUTTI_LOG_NONE
+           : level > TUTTI_LOG_DEBUG ? TUTTI_LOG_DEBUG
+                                     : (enum tutti_log_level)level;
+}
 
 static void open_log(void) {
     const char *setting = tutti_env_string(TUTTI_LOG);
-    if (!setting || !*setting)
-        return;
-    size_t length = strcspn(setting, ":");
-    for (unsigned level = TUTTI_LOG_ERROR; level <= TUTTI_LOG_DEBUG; level++)
-        if (strlen(names[level]) == length && strncasecmp(setting, names[level], length) == 0)
-            wanted = level;
-    if (wanted == TUTTI_LOG_NONE) {
-        long level = strtol(setting, NULL, 10);
-        wanted = level < 0                 ? TUTTI_LOG_NONE
-                 : level > TUTTI_LOG_DEBUG ? TUTTI_LOG_DEBUG
-                                           : (enum tutti_log_level)level;
-    }
-    if (setting[length] == ':' && wanted != TUTTI_LOG_NONE) {
+    size_t length = setting ? strcspn(setting, ":") : 0;
+    enum tutti_log_level wanted =
+        setting && *setting ? read_level(setting, length) : TUTTI_LOG_NONE;
+    if (wanted != TUTTI_LOG_NONE && setting[length] == ':') {
         int opened = open(setting + length + 1, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
         if (opened >= 0)
             file = opened;
     }
+    atomic_store_explicit(&tutti_log_most, (int)wanted, memory_order_release);
 }
 
-bool tutti_log_wanted(enum tutti_log_level level) {
+bool tutti_log_find(enum tutti_log_level level) {
     pthread_once(&once, open_log);
-    return level <= wanted;
+    return tutti_log_wanted(level);
 }
 
 void tutti_log_write(enum tutti_log_level level, const char *format, ...) {

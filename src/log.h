@@ -2,6 +2,7 @@
 #ifndef TUTTI_LOG_H
 #define TUTTI_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /*
@@ -16,7 +17,15 @@ enum tutti_log_level {
     TUTTI_LOG_DEBUG,
 };
 
-bool tutti_log_wanted(enum tutti_log_level level);
+extern atomic_int tutti_log_most; /* the level; -1: not known yet */
+bool tutti_log_find(enum tutti_log_level level);
+
+/* In few instructions, as each small command asks. */
+static inline bool tutti_log_wanted(enum tutti_log_level level) {
+    int most = atomic_load_explicit(&tutti_log_most, memory_order_acquire);
+    return most < 0 ? tutti_log_find(level) : (int)level <= most;
+}
+
 void tutti_log_write(enum tutti_log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
