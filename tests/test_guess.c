@@ -9,18 +9,21 @@
 enum { GPU, CPU, BASIC };
 static struct tutti_real_device gpu = {.type = CL_DEVICE_TYPE_GPU,
                                        .index = GPU,
+                                       .kind = GPU,
                                        .identity = 1,
                                        .platform_name = "a",
                                        .clock_mhz = 1000,
                                        .compute_units = 10};
 static struct tutti_real_device cpu = {.type = CL_DEVICE_TYPE_CPU,
                                        .index = CPU,
+                                       .kind = CPU,
                                        .identity = 2,
                                        .platform_name = "b",
                                        .clock_mhz = 1000,
                                        .compute_units = 10};
 static struct tutti_real_device basic = {.type = CL_DEVICE_TYPE_CPU,
                                          .index = BASIC,
+                                         .kind = BASIC,
                                          .identity = 3,
                                          .platform_name = "c",
                                          .clock_mhz = 1000,

@@ -24,7 +24,7 @@
 #define ONE_OF 16
 #define SHORT 50.0 /* µs: for such a kernel the measurement itself counts */
 #define ONE_OF_SHORT 128
-#define ONE_OF_SHORT_CALLS 4
+#define ONE_OF_SHORT_CALLS 16
 #define STORED_RUNS_AGAIN 2 /* one that was kept on disk is measured so often at first */
 /* Guess for a work-item that nobody measured: about 100 cycles of one lane. */
 #define CYCLES_PER_ITEM 100.0
@@ -73,11 +73,11 @@ struct tutti_model {
     struct tutti_model *_Atomic next;
     struct tutti_model_key key;
     struct family *family;                  /* NULL when out of memory */
-    _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind_of; 0: not measured */
+    _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind of device; 0: not measured */
     atomic_uint runs[TUTTI_MAX_DEVICES];
     atomic_bool learnt[TUTTI_MAX_DEVICES]; /* in this process */
     atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs after an odd one, which was not counted */
-    atomic_uint tried;                     /* bits, by kind_of */
+    atomic_uint tried;                     /* bits, by kind of device */
 };
 
 static struct {
@@ -228,11 +228,6 @@ static double rate(const struct tutti_real_device *device) {
     return units * clock * (device->type & CL_DEVICE_TYPE_GPU ? LANES_GPU : LANES_CPU);
 }
 
-/* Devices of one kind share what is learnt. */
-static unsigned kind_of(const struct tutti_real_device *device) {
-    return kind_with(device->identity);
-}
-
 static double load(const _Atomic double *value) {
     return atomic_load_explicit(value, memory_order_relaxed);
 }
@@ -251,7 +246,7 @@ static double by_family(const struct tutti_model *model, unsigned kind) {
 /* How much longer the device takes than device d. */
 static double ratio(const struct tutti_model *model, const struct tutti_real_device *device,
                     unsigned d, enum tutti_certainty *certainty) {
-    unsigned kind = kind_of(device);
+    unsigned kind = device->kind;
     const struct tutti_real_device *other = tutti_devices()->device[d];
     double by_rate = rate(other) / rate(device);
     const struct ratios *family = model->family ? &model->family->ratios : NULL;
@@ -275,7 +270,7 @@ double tutti_model_estimate(const struct tutti_model *model, const struct tutti_
     *certainty = model ? TUTTI_GUESSED : TUTTI_MEASURED;
     if (!model)
         return LEAST_MICROSECONDS;
-    unsigned kind = kind_of(device), count = tutti_devices()->count;
+    unsigned kind = device->kind, count = tutti_devices()->count;
     double time = load(&model->time[kind]);
     if (time > 0)
         *certainty = TUTTI_MEASURED;
@@ -300,14 +295,13 @@ double tutti_model_expect(const struct tutti_model *model, const struct tutti_re
 void tutti_model_try(struct tutti_model *model, const struct tutti_real_device *device,
                      bool tries) {
     if (model && tries)
-        atomic_fetch_or_explicit(&model->tried, 1u << kind_of(device), memory_order_relaxed);
+        atomic_fetch_or_explicit(&model->tried, 1u << device->kind, memory_order_relaxed);
     else if (model)
-        atomic_fetch_and_explicit(&model->tried, ~(1u << kind_of(device)), memory_order_relaxed);
+        atomic_fetch_and_explicit(&model->tried, ~(1u << device->kind), memory_order_relaxed);
 }
 
 bool tutti_model_is_tried(const struct tutti_model *model, const struct tutti_real_device *device) {
-    return model &&
-           atomic_load_explicit(&model->tried, memory_order_relaxed) & 1u << kind_of(device);
+    return model && atomic_load_explicit(&model->tried, memory_order_relaxed) & 1u << device->kind;
 }
 
 unsigned tutti_model_generation(void) {
@@ -316,7 +310,13 @@ unsigned tutti_model_generation(void) {
 
 bool tutti_model_is_measured(const struct tutti_model *model,
                              const struct tutti_real_device *device) {
-    return model && load(&model->time[kind_of(device)]) > 0;
+    return model && load(&model->time[device->kind]) > 0;
+}
+
+bool tutti_model_is_within(const struct tutti_model *model, const struct tutti_real_device *device,
+                           double most) {
+    double time = model ? load(&model->time[device->kind]) : 0;
+    return time > 0 && time <= most;
 }
 
 double tutti_model_measured(const struct tutti_model *model) {
@@ -333,18 +333,20 @@ double tutti_model_measured(const struct tutti_model *model) {
  * Is the run drawn, as one of so many are? At no fixed distance: a program's kernels may come in
  * rounds, with the same ones long in each. The mixing is that of a hash of integers.
  */
-static bool is_drawn(uint32_t run, uint32_t one_of) {
+static bool is_drawn(uint32_t run, uint32_t one_of /* a power of two */) {
     run = (run ^ run >> 16) * 0x7feb352du;
     run = (run ^ run >> 15) * 0x846ca68bu;
-    return (run ^ run >> 16) % one_of == 0;
+    return ((run ^ run >> 16) & (one_of - 1)) == 0;
 }
 
 enum tutti_measuring tutti_model_measures(struct tutti_model *model,
                                           const struct tutti_real_device *device) {
     if (!model)
         return TUTTI_NOT_MEASURED;
-    unsigned kind = kind_of(device);
-    unsigned runs = atomic_fetch_add_explicit(&model->runs[kind], 1, memory_order_relaxed);
+    unsigned kind = device->kind;
+    /* Of several threads' one may be lost. */
+    unsigned runs = atomic_load_explicit(&model->runs[kind], memory_order_relaxed);
+    atomic_store_explicit(&model->runs[kind], runs + 1, memory_order_relaxed);
     bool is_short = load(&model->time[kind]) < SHORT,
          in_call = tutti_device_executes_in_call(device);
     if (runs < FIRST_RUNS)
@@ -364,7 +366,7 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
         return;
     if (time <= 0)
         time = LEAST_MICROSECONDS / 10; /* 0 means "not measured" */
-    unsigned kind = kind_of(device);
+    unsigned kind = device->kind;
     _Atomic double *learnt = &model->time[kind];
     double before = atomic_load_explicit(learnt, memory_order_relaxed), after;
     bool odd = before > 0 && before < SHORT && time > SHORT && time > ODD * before;
@@ -390,7 +392,7 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
 }
 
 unsigned tutti_model_count(const struct tutti_real_device *device) {
-    unsigned kind = kind_of(device), count = 0;
+    unsigned kind = device->kind, count = 0;
     pthread_mutex_lock(&models.lock);
     for (unsigned b = 0; b < BUCKETS; b++)
         for (struct tutti_model *model = models.bucket[b]; model; model = model->next)

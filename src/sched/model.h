@@ -51,6 +51,10 @@ unsigned tutti_model_generation(void);
 bool tutti_model_is_measured(const struct tutti_model *model,
                              const struct tutti_real_device *device);
 
+/* By what was measured there: does it take at most so many µs on the device? */
+bool tutti_model_is_within(const struct tutti_model *model, const struct tutti_real_device *device,
+                           double most);
+
 /* The least time that was measured on a device, in µs; 0 when none was. */
 double tutti_model_measured(const struct tutti_model *model);
 

@@ -45,6 +45,7 @@ struct tutti_real_device {
     bool at_home;
     cl_device_svm_capabilities svm;
     uint64_t identity; /* hash of name, platform and driver version: the same on the next run */
+    unsigned kind;     /* the first device of that identity, which stands for all: its index */
 
     /* Where StarPU drives it; written once by src/sched/runtime.c while it starts. */
     struct {

@@ -207,6 +207,13 @@ static void found_platform(cl_platform_id platform, const cl_icd_dispatch *dispa
     }
 }
 
+static unsigned find_kind(const struct tutti_real_device *device) {
+    unsigned kind = 0;
+    while (list.device[kind]->identity != device->identity)
+        kind++;
+    return kind;
+}
+
 static void discover(void) {
     struct tutti_candidates candidates = {0};
     discovering = true;
@@ -219,6 +226,7 @@ static void discover(void) {
     tutti_candidates_select(&candidates, &list);
     for (unsigned i = 0; i < list.count; i++) {
         list.device[i]->index = i;
+        list.device[i]->kind = find_kind(list.device[i]);
         tutti_log(INFO, "joins%s: %s", i ? "" : " as lead", list.device[i]->name);
     }
     for (unsigned i = 0; i < candidates.count; i++)
