@@ -2,22 +2,11 @@
 #include "virtual_device/given.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-/* Larger values are set each time. */
-#define LARGEST 16
-
-struct tutti_given {
-    bool known, memory;
-    unsigned epoch; /* of a memory object */
-    size_t size;
-    unsigned char value[LARGEST];
-};
-
-static atomic_uint epochs[TUTTI_MAX_DEVICES]; /* counts the memory objects that went */
+atomic_uint tutti_given_epochs[TUTTI_MAX_DEVICES];
 
 void tutti_given_release(const struct tutti_real_device *device) {
-    atomic_fetch_add(&epochs[device->index], 1);
+    atomic_fetch_add(&tutti_given_epochs[device->index], 1);
 }
 
 static struct tutti_given *find(cl_kernel kernel, const struct tutti_real_device *device,
@@ -34,16 +23,13 @@ void tutti_given_forget(cl_kernel kernel, const struct tutti_real_device *device
         given->known = false;
 }
 
-cl_int tutti_given_set(cl_kernel kernel, const struct tutti_real_device *device, unsigned index,
-                       size_t size, const void *value, bool memory) {
-    struct tutti_given *given = size <= LARGEST ? find(kernel, device, index) : NULL;
-    unsigned epoch = memory ? atomic_load(&epochs[device->index]) : 0;
-    if (given && given->known && given->memory == memory && given->epoch == epoch &&
-        given->size == size && memcmp(given->value, value, size) == 0)
-        return CL_SUCCESS;
+cl_int tutti_given_change(cl_kernel kernel, const struct tutti_real_device *device, unsigned index,
+                          size_t size, const void *value, bool memory) {
+    struct tutti_given *given = find(kernel, device, index);
+    unsigned epoch = memory ? atomic_load(&tutti_given_epochs[device->index]) : 0;
     cl_int error =
         device->dispatch->clSetKernelArg(kernel->function->real[device->index], index, size, value);
-    if (given) {
+    if (given && size <= TUTTI_LARGEST_GIVEN) {
         *given = (struct tutti_given){
             .known = error == CL_SUCCESS, .memory = memory, .epoch = epoch, .size = size};
         memcpy(given->value, value, size);

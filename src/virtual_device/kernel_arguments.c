@@ -206,13 +206,13 @@ cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, c
     if (error != CL_SUCCESS)
         return error;
 
-    pthread_mutex_lock(&kernel->lock);
+    /* Without the lock, as only one thread at a time may set arguments (appendix A.2). */
     struct tutti_argument *own = &kernel->arguments->argument[index];
-    struct tutti_argument old = *own;
-    if (old.set && argument.mem && old.mem == argument.mem && old.pointer == argument.pointer) {
-        pthread_mutex_unlock(&kernel->lock);
+    if (own->set && argument.mem && own->mem == argument.mem && !own->pointer)
         return CL_SUCCESS;
-    }
+    pthread_mutex_lock(&kernel->lock);
+    own = &kernel->arguments->argument[index];
+    struct tutti_argument old = *own;
     /* A device cares for the size of a value, not for its bytes. */
     if (checked && !(old.set && old.size == size))
         error = check_on_lead(kernel, index, size, value);
