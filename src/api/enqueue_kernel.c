@@ -10,26 +10,24 @@
 
 #include <string.h>
 
-/* Since OpenCL 2.1 a launch without work-items is one that does nothing; before, an error. */
-static bool is_empty(cl_uint dimensions, const size_t *global) {
-    bool empty = !global;
-    for (cl_uint d = 0; d < dimensions && !empty; d++)
-        empty = global[d] == 0;
-    return empty;
-}
-
-/* Global sizes and offsets: what a size_t of the device can hold. */
-static cl_int check_global(struct tutti_range *range, const size_t *offset, const size_t *global) {
-    if (is_empty(range->dimensions, global))
-        return tutti_device_limits()->version >= 210 ? CL_SUCCESS : CL_INVALID_GLOBAL_WORK_SIZE;
+/*
+ * Global sizes and offsets: what a size_t of the device can hold. Since OpenCL 2.1 a launch without
+ * work-items (`empty`) is one that does nothing; before, an error.
+ */
+static cl_int check_global(struct tutti_range *range, const size_t *offset, const size_t *global,
+                           bool *empty) {
+    bool overflows = false;
+    *empty = !global;
     for (cl_uint d = 0; d < range->dimensions; d++) {
         size_t end;
-        range->global[d] = global[d];
+        range->global[d] = global ? global[d] : 0;
         range->offset[d] = offset ? offset[d] : 0;
-        if (__builtin_add_overflow(range->offset[d], range->global[d], &end))
-            return CL_INVALID_GLOBAL_OFFSET;
+        *empty |= range->global[d] == 0;
+        overflows |= __builtin_add_overflow(range->offset[d], range->global[d], &end);
     }
-    return CL_SUCCESS;
+    if (*empty)
+        return tutti_device_limits()->version >= 210 ? CL_SUCCESS : CL_INVALID_GLOBAL_WORK_SIZE;
+    return overflows ? CL_INVALID_GLOBAL_OFFSET : CL_SUCCESS;
 }
 
 /* May the last work-groups be smaller (OpenCL 2.0, 5.10)? Where it depends, the device decides. */
@@ -87,15 +85,16 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
     const struct tutti_real_device *lead = tutti_devices()->device[0];
     if (!kernel->function->real[lead->index])
         return CL_INVALID_PROGRAM_EXECUTABLE;
-    struct tutti_range range = {.dimensions = work_dim};
+    struct tutti_range range;
+    bool empty = false, row = false;
+    range.dimensions = work_dim;
     cl_int error = work_dim < 1 || work_dim > 3 ? CL_INVALID_WORK_DIMENSION
-                                                : check_global(&range, offset, global);
+                                                : check_global(&range, offset, global, &empty);
     if (error == CL_SUCCESS)
         error = check_local(&range, lead, kernel, local);
     if (error == CL_SUCCESS)
         error = tutti_wait_list_check(queue->context, list);
-    bool row = false;
-    if (error == CL_SUCCESS && !is_empty(work_dim, global) &&
+    if (error == CL_SUCCESS && !empty &&
         tutti_launch_at_once(queue, kernel, &range, type, list, event, &row))
         return CL_SUCCESS;
     struct tutti_arguments *arguments;
@@ -106,7 +105,7 @@ static cl_int launch(cl_command_queue queue, cl_kernel kernel, cl_uint work_dim,
     for (unsigned i = 0; error == CL_SUCCESS && i < arguments->count; i++)
         if (arguments->argument[i].mem && arguments->argument[i].mem->context != queue->context)
             error = CL_INVALID_CONTEXT;
-    if (error != CL_SUCCESS || is_empty(work_dim, global)) {
+    if (error != CL_SUCCESS || empty) {
         tutti_arguments_free(arguments);
         return error != CL_SUCCESS
                    ? error

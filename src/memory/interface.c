@@ -184,11 +184,10 @@ static bool keep(starpu_data_handle_t handle) {
     return room;
 }
 
-bool tutti_interface_is_elsewhere(const struct tutti_view *view) {
+bool tutti_interface_is_elsewhere(starpu_data_handle_t handle) {
     const struct tutti_device_list *list = tutti_devices();
-    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
     int allocated = 0;
-    for (unsigned d = 0; d < list->count && handle && !allocated; d++)
+    for (unsigned d = 0; d < list->count && !allocated; d++)
         if (list->device[d]->place.devid >= 0)
             starpu_data_query_status(handle, (int)list->device[d]->place.node, &allocated, NULL,
                                      NULL);

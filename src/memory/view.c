@@ -157,8 +157,8 @@ static void *make_home(struct tutti_view *view) {
     return view->home;
 }
 
-const struct tutti_storage *tutti_view_storage(struct tutti_view *view,
-                                               const struct tutti_real_device *device) {
+const struct tutti_storage *tutti_view_make_storage(struct tutti_view *view,
+                                                    const struct tutti_real_device *device) {
     static const struct tutti_storage none;
     pthread_mutex_lock(&view->lock);
     void *home = make_home(view);
@@ -171,6 +171,8 @@ const struct tutti_storage *tutti_view_storage(struct tutti_view *view,
             tutti_log(ERROR, "%s: no memory object for %zu bytes (error %d)", device->name,
                       view->size, error);
     }
+    if (storage && storage->at_home)
+        atomic_fetch_or_explicit(&view->made, 1u << device->index, memory_order_release);
     pthread_mutex_unlock(&view->lock);
     return storage ? storage : &none;
 }
@@ -179,11 +181,6 @@ static void release_storage(struct tutti_view *view) {
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count && view->real; d++)
         tutti_storage_release(list->device[d], &view->shape, view->size, &view->real[d]);
-}
-
-bool tutti_view_is_just_home(struct tutti_view *view) {
-    return view->at_home && atomic_load_explicit(&view->holders, memory_order_acquire) == 0 &&
-           !tutti_interface_is_elsewhere(view);
 }
 
 void tutti_view_destroy(struct tutti_view *view) {

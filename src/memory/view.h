@@ -78,7 +78,8 @@ struct tutti_view {
 
     struct tutti_stay *stay; /* see stay.h */
 
-    bool at_home; /* all devices work in the home memory itself: StarPU has no other copy */
+    bool at_home;     /* all devices work in the home memory itself: StarPU has no other copy */
+    atomic_uint made; /* bits: devices whose `real` is complete, for good */
 
     atomic_uint handed; /* see tutti_view_hand_over */
     /* Being destroyed, and used no more: what leaves a device is not evicted. */
@@ -105,6 +106,12 @@ struct tutti_view {
  */
 static inline void tutti_view_hand_over(struct tutti_view *view) {
     atomic_fetch_add_explicit(&view->handed, 1, memory_order_release);
+}
+
+/* The same where nobody else hands it over meanwhile. */
+static inline void tutti_view_hand_over_alone(struct tutti_view *view) {
+    unsigned handed = atomic_load_explicit(&view->handed, memory_order_relaxed);
+    atomic_store_explicit(&view->handed, handed + 1, memory_order_release);
 }
 
 static inline void tutti_view_take_over(struct tutti_view *view) {
@@ -173,12 +180,6 @@ bool tutti_view_init_part(struct tutti_view *view, struct tutti_history *history
 void tutti_view_destroy(struct tutti_view *view);
 
 /*
- * Is home memory all that there is of it, and nobody holds it by an acquisition? Then it may go, or
- * be used by the host if no command uses it, without asking StarPU.
- */
-bool tutti_view_is_just_home(struct tutti_view *view);
-
-/*
  * The view's host memory, made now if need be; NULL when out of memory. Page-locked where that
  * helps and can be; the program's own once that pays: tutti_view_lock_home is told before so many
  * bytes move between it and a device, maybe for an unmap, whose box is still noted.
@@ -191,8 +192,15 @@ void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_devic
  * A device's objects over the home memory of a view that is `at_home`, made now if need be. Empty
  * when they can't be: then commands that use them fail.
  */
-const struct tutti_storage *tutti_view_storage(struct tutti_view *view,
-                                               const struct tutti_real_device *device);
+const struct tutti_storage *tutti_view_make_storage(struct tutti_view *view,
+                                                    const struct tutti_real_device *device);
+
+static inline const struct tutti_storage *
+tutti_view_storage(struct tutti_view *view, const struct tutti_real_device *device) {
+    unsigned made = atomic_load_explicit(&view->made, memory_order_acquire);
+    return made & 1u << device->index ? &view->real[device->index]
+                                      : tutti_view_make_storage(view, device);
+}
 
 /* The same for what StarPU keeps on the device's memory node. Errors as tutti_storage_create's. */
 cl_int tutti_view_create_storage(struct tutti_view *view, const struct tutti_real_device *device,
@@ -249,7 +257,17 @@ static inline starpu_data_handle_t tutti_view_handle(struct tutti_view *view) {
 
 /* Nothing uses it any more. With `wait`, waits for StarPU to let go of it. */
 void tutti_interface_unregister(struct tutti_view *view, bool wait);
-/* Has StarPU a copy of its own on a device? */
-bool tutti_interface_is_elsewhere(const struct tutti_view *view);
+/* Has StarPU, which knows of it, a copy of its own on a device? */
+bool tutti_interface_is_elsewhere(starpu_data_handle_t handle);
+
+/*
+ * Is home memory all that there is of it, and nobody holds it by an acquisition? Then it may go, or
+ * be used by the host if no command uses it, without asking StarPU.
+ */
+static inline bool tutti_view_is_just_home(const struct tutti_view *view) {
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
+    return view->at_home && atomic_load_explicit(&view->holders, memory_order_acquire) == 0 &&
+           !(handle && tutti_interface_is_elsewhere(handle));
+}
 
 #endif

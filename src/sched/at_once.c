@@ -17,8 +17,25 @@
  */
 #define SHORT 6.0
 #define SHORT_ALONE 200.0
-/* ns, by a clock that is slow: a kernel that takes so long is not what its model says. */
+/* ns, by a clock that is slow */
 #define LATE 8000000u
+
+/* What the devices and the settings allow; none of it changes once StarPU has started. */
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static const struct tutti_device_list *devices;
+static enum { COMMANDS, IN_ROWS, ALONE } way;
+static double longest; /* µs that a kernel may take */
+
+static void look_at_devices(void) {
+    devices = tutti_devices();
+    if (tutti_row_serves()) {
+        way = IN_ROWS;
+        longest = tutti_row_longest();
+    } else if (tutti_crew_serves()) {
+        way = ALONE;
+        longest = tutti_direct_serves_all() ? SHORT_ALONE : SHORT;
+    }
+}
 
 static bool are_complete(struct tutti_wait_list list) {
     for (cl_uint i = 0; i < list.count; i++)
@@ -28,53 +45,55 @@ static bool are_complete(struct tutti_wait_list list) {
 }
 
 /* Fills in the memory objects, all of them plain buffers. With the kernel's lock held. */
-static bool take_arguments(struct tutti_invocation *call, cl_context context, unsigned *devices) {
+static bool take_arguments(struct tutti_invocation *call, cl_context context, unsigned *able) {
     struct tutti_arguments *arguments = call->kernel->arguments;
-    if (arguments->count > MOST_ARGUMENTS || arguments->count != call->kernel->argument_count)
+    unsigned count = arguments->count;
+    if (count > MOST_ARGUMENTS || count != call->kernel->argument_count)
         return false;
     call->arguments = arguments;
-    for (unsigned i = 0; i < arguments->count; i++) {
+    call->count = 0;
+    for (unsigned i = 0; i < count; i++) {
         const struct tutti_argument *argument = &arguments->argument[i];
         cl_mem mem = argument->mem;
         if (!argument->set || argument->pointer)
             return false;
         if (argument->sampler)
-            *devices &= tutti_sampler_devices(argument->sampler);
+            *able &= tutti_sampler_devices(argument->sampler);
         if (!mem)
             continue;
         if (!TUTTI_IS_MEM(mem) || mem->context != context || mem->type != CL_MEM_OBJECT_BUFFER ||
             mem->parent || mem->is_svm)
             return false;
-        *devices &= mem->devices;
-        tutti_invocation_add(call, i);
+        *able &= mem->devices;
+        tutti_invocation_add_object(call, i, mem);
     }
     return true;
 }
 
-/* µs */
-static double longest(void) { return tutti_direct_serves_all() ? SHORT_ALONE : SHORT; }
-
 /* One that executes it in so short a time; NULL: there is none. */
-static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned devices,
-                                             double most) {
-    const struct tutti_device_list *list = tutti_devices();
-    for (unsigned d = 0; model && d < list->count; d++)
-        if (devices & 1u << d && tutti_model_is_measured(model, list->device[d]) &&
-            tutti_model_expect(model, list->device[d]) <= most)
-            return list->device[d];
+static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned able) {
+    for (unsigned d = 0; d < devices->count; d++)
+        if (able & 1u << d && tutti_model_is_within(model, devices->device[d], longest))
+            return devices->device[d];
     return NULL;
 }
 
 static void unlock_devices(unsigned count) {
     while (count-- > 0)
-        pthread_mutex_unlock(&tutti_devices()->device[count]->place.enqueues);
+        pthread_mutex_unlock(&devices->device[count]->place.enqueues);
+}
+
+/* What holds them while no command is under way is another thread's kernel, in its call. */
+static bool lock_device(struct tutti_real_device *device, bool waits) {
+    pthread_mutex_t *lock = &device->place.enqueues;
+    return pthread_mutex_trylock(lock) == 0 ||
+           (waits && tutti_runtime_in_flight() == 0 && pthread_mutex_lock(lock) == 0);
 }
 
 /* None of them is given anything meanwhile: the kernel can't be confused with others (pocl.h). */
-static bool lock_devices(void) {
-    const struct tutti_device_list *list = tutti_devices();
-    for (unsigned d = 0; d < list->count; d++)
-        if (pthread_mutex_trylock(&list->device[d]->place.enqueues) != 0) {
+static bool lock_devices(bool waits) {
+    for (unsigned d = 0; d < devices->count; d++)
+        if (!lock_device(devices->device[d], waits)) {
             unlock_devices(d);
             return false;
         }
@@ -125,31 +144,40 @@ static void enter(struct attempt *attempt) {
     pthread_mutex_unlock(&graph->lock);
 }
 
+/* What others have enqueued meanwhile is dispatched here: without any lock. */
 static void leave(cl_command_queue queue, bool in_row) {
     struct tutti_graph *graph = &queue->context->graph;
     pthread_mutex_lock(&graph->lock);
     graph->dispatching = false;
+    unlock_devices(devices->count); /* not before: who waits for them would find it dispatching */
     if (in_row)
         tutti_row_end_turn();
     tutti_graph_run_and_unlock(graph);
 }
 
-/* In the call, with what is learnt of it. */
+/*
+ * In the call, with what is learnt of it. When the one before it ended long ago, it may have been
+ * this kernel that took so long, and is not what its model says: the next one is measured.
+ */
 static bool execute(const struct tutti_invocation *call, struct tutti_real_device *device,
                     const struct tutti_storage *const *storage, struct tutti_model *model,
                     unsigned able, cl_event event) {
+    static cl_ulong last_end; /* by the devices' locks, as `measures` */
+    static bool measures;
     struct tutti_invocation_times times = {0, 0};
-    bool timed =
-        tutti_model_measures(model, device) != TUTTI_NOT_MEASURED || (event && event->profiled);
-    cl_ulong began = tutti_runtime_about_now();
+    bool timed = tutti_model_measures(model, device) != TUTTI_NOT_MEASURED || measures ||
+                 (event && event->profiled);
     tutti_log(DEBUG, "%s: a kernel past StarPU, in the call", device->name);
     if (tutti_invocation_enqueue(call, device, device->place.kernels, storage, true, NULL,
                                  timed ? &times : NULL) != CL_SUCCESS)
         return false;
-    cl_ulong took = timed ? times.end - times.start : tutti_runtime_about_now() - began;
-    if (timed || took >= LATE)
-        tutti_model_learn(model, device, (double)took / 1000);
-    tutti_statistics_count(model, able, device, timed ? (double)took / 1000 : 0);
+    cl_ulong end = timed ? times.end : tutti_runtime_about_now();
+    double took = (double)(times.end - times.start) / 1000;
+    measures = end > last_end + LATE;
+    last_end = end;
+    if (timed)
+        tutti_model_learn(model, device, took);
+    tutti_statistics_count(model, able, device, took);
     if (event) {
         event->started = times.start;
         event->ended = times.end;
@@ -171,7 +199,10 @@ static bool run(const struct tutti_invocation *call, struct tutti_real_device *d
     bool done = in_row ? tutti_row_enqueue(call, device, storage, model, able, event) == CL_SUCCESS
                        : execute(call, device, storage, model, able, event);
     for (unsigned i = 0; i < call->count; i++)
-        tutti_view_hand_over(call->mem[i]->view);
+        if (in_row) /* kernels of its device may end meanwhile */
+            tutti_view_hand_over(call->mem[i]->view);
+        else
+            tutti_view_hand_over_alone(call->mem[i]->view);
     return done;
 }
 
@@ -181,23 +212,23 @@ enum outcome { EXECUTED, NOT_ABLE, OTHERS_FIRST };
 static enum outcome try(struct attempt *attempt, struct tutti_invocation *call) {
     cl_command_queue queue = attempt->queue;
     bool in_row = attempt->in_row;
-    unsigned devices = tutti_invocation_devices(call);
-    call->count = 0;
-    if (!take_arguments(call, queue->context, &devices))
+    unsigned able, holding = ~0u; /* those that can hold the arguments */
+    if (!take_arguments(call, queue->context, &holding))
         return NOT_ABLE;
-    struct tutti_model *model = tutti_invocation_model(call);
-    struct tutti_real_device *device =
-        find_device(model, devices, in_row ? tutti_row_longest() : longest());
+    struct tutti_model *model = tutti_invocation_recall(call, &able);
+    able &= holding;
+    struct tutti_real_device *device = find_device(model, able);
     if (!device)
         return NOT_ABLE;
-    enter(attempt);
-    if (!attempt->entered)
-        return OTHERS_FIRST;
-    if (!lock_devices())
+    if (!lock_devices(!in_row && tutti_model_is_within(model, device, SHORT)))
         return in_row ? OTHERS_FIRST : NOT_ABLE;
+    enter(attempt);
+    if (!attempt->entered) {
+        unlock_devices(devices->count);
+        return OTHERS_FIRST;
+    }
     cl_event event = attempt->event ? tutti_event_create_outside(queue, attempt->type) : NULL;
-    bool done = (event || !attempt->event) && run(call, device, in_row, model, devices, event);
-    unlock_devices(tutti_devices()->count);
+    bool done = (event || !attempt->event) && run(call, device, in_row, model, able, event);
     if (done && event)
         *attempt->event = event;
     else if (event)
@@ -212,7 +243,6 @@ static enum outcome lock_and_try(struct attempt *attempt, struct tutti_invocatio
     pthread_mutex_lock(&call->kernel->lock);
     enum outcome outcome = try(attempt, call);
     pthread_mutex_unlock(&call->kernel->lock);
-    /* Without any lock: what others have enqueued meanwhile is dispatched here. */
     if (attempt->entered)
         leave(attempt->queue, attempt->in_row);
     else if (attempt->in_row)
@@ -233,7 +263,7 @@ static enum outcome try_in_row(struct attempt *attempt, struct tutti_invocation 
 
 static enum outcome try_alone(struct attempt *attempt, struct tutti_invocation *call) {
     enum outcome outcome = lock_and_try(attempt, call);
-    if (outcome == OTHERS_FIRST && tutti_crew_assist(longest()))
+    if (outcome == OTHERS_FIRST && tutti_crew_assist(longest))
         outcome = lock_and_try(attempt, call);
     return outcome;
 }
@@ -241,20 +271,27 @@ static enum outcome try_alone(struct attempt *attempt, struct tutti_invocation *
 bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct tutti_range *range,
                           cl_command_type type, struct tutti_wait_list list, cl_event *event,
                           bool *row) {
+    if (!tutti_runtime_usable())
+        return false;
+    pthread_once(&once, look_at_devices);
+    if (way == COMMANDS)
+        return false;
     cl_mem mem[MOST_ARGUMENTS];
     unsigned mem_of[MOST_ARGUMENTS];
-    struct tutti_invocation call = {
-        .kernel = kernel, .range = *range, .mem = mem, .mem_of = mem_of};
+    struct tutti_invocation call;
+    call.kernel = kernel;
+    call.range = range;
+    call.mem = mem;
+    call.mem_of = mem_of;
     struct attempt attempt = {.queue = queue, .list = list, .type = type, .event = event};
+    if (way == ALONE)
+        return !kernel->prints && are_complete(list) && try_alone(&attempt, &call) == EXECUTED;
     bool counts = !(event && queue->properties & CL_QUEUE_PROFILING_ENABLE);
     attempt.in_row = counts && tutti_row_goes_on(queue);
     *row = counts && !attempt.in_row;
-    if (kernel->prints)
+    if (kernel->prints || !attempt.in_row)
         return false;
-    if (attempt.in_row) {
-        enum outcome outcome = try_in_row(&attempt, &call);
-        *row = outcome == OTHERS_FIRST;
-        return outcome == EXECUTED;
-    }
-    return tutti_crew_serves() && are_complete(list) && try_alone(&attempt, &call) == EXECUTED;
+    enum outcome outcome = try_in_row(&attempt, &call);
+    *row = outcome == OTHERS_FIRST;
+    return outcome == EXECUTED;
 }

@@ -8,6 +8,7 @@
 #include "virtual_device/sampler.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool tutti_invocation_has_address(cl_mem mem) {
     return !tutti_mem_is_image(mem) && tutti_mem_whole(mem)->is_svm;
@@ -15,22 +16,16 @@ bool tutti_invocation_has_address(cl_mem mem) {
 
 unsigned tutti_invocation_add(struct tutti_invocation *call, unsigned index) {
     cl_mem given = call->arguments->argument[index].mem;
-    cl_mem mem = tutti_invocation_has_address(given) ? tutti_mem_whole(given) : given;
-    unsigned i = 0;
-    while (i < call->count && call->mem[i] != mem)
-        i++;
-    if (i == call->count)
-        call->mem[call->count++] = mem;
-    call->mem_of[index] = i;
-    return i;
+    return tutti_invocation_add_object(
+        call, index, tutti_invocation_has_address(given) ? tutti_mem_whole(given) : given);
 }
 
 struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) {
     struct tutti_model_key key = {tutti_kernel_identity(call->kernel), 0, 1};
-    for (cl_uint d = 0; d < call->range.dimensions; d++) {
-        key.items *= call->range.global[d];
-        tutti_model_mix(&key, call->range.global[d]);
-        tutti_model_mix(&key, call->range.local_given ? call->range.local[d] : 0);
+    for (cl_uint d = 0; d < call->range->dimensions; d++) {
+        key.items *= call->range->global[d];
+        tutti_model_mix(&key, call->range->global[d]);
+        tutti_model_mix(&key, call->range->local_given ? call->range->local[d] : 0);
     }
     for (unsigned i = 0; i < call->count; i++)
         tutti_model_mix(&key, tutti_mem_bytes(call->mem[i]));
@@ -40,7 +35,7 @@ struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) 
 unsigned tutti_invocation_devices(const struct tutti_invocation *call) {
     const struct tutti_device_list *list = tutti_devices();
     const struct tutti_function *function = call->kernel->function;
-    const struct tutti_range *range = &call->range;
+    const struct tutti_range *range = call->range;
     unsigned devices = atomic_load(&function->devices);
     if (!range->local_given)
         return devices;
@@ -58,6 +53,59 @@ unsigned tutti_invocation_devices(const struct tutti_invocation *call) {
             devices &= ~(1u << i);
     }
     return devices;
+}
+
+/* A launch, and what was found of it. */
+struct recent {
+    unsigned of_function; /* devices that had the kernel */
+    unsigned dimensions;
+    size_t global[3], local[3];
+    bool local_given;
+    unsigned count;
+    struct tutti_model_key sizes; /* of the memory objects */
+    unsigned devices;
+    struct tutti_model *model;
+};
+
+static bool is_recent(const struct recent *recent, const struct tutti_range *range) {
+    if (recent->dimensions != range->dimensions || recent->local_given != range->local_given)
+        return false;
+    for (cl_uint d = 0; d < range->dimensions; d++)
+        if (recent->global[d] != range->global[d] ||
+            (range->local_given && recent->local[d] != range->local[d]))
+            return false;
+    return true;
+}
+
+struct tutti_model *tutti_invocation_recall(const struct tutti_invocation *call,
+                                            unsigned *devices) {
+    const struct tutti_range *range = call->range;
+    unsigned of_function = atomic_load(&call->kernel->function->devices);
+    struct recent *recent = call->kernel->recent;
+    struct tutti_model_key sizes = {0};
+    for (unsigned i = 0; i < call->count; i++)
+        tutti_model_mix(&sizes, tutti_mem_bytes(call->mem[i]));
+    if (recent && recent->of_function == of_function && recent->count == call->count &&
+        recent->sizes.sizes == sizes.sizes && is_recent(recent, range)) {
+        *devices = recent->devices;
+        return recent->model;
+    }
+    struct tutti_model *model = tutti_invocation_model(call);
+    *devices = tutti_invocation_devices(call);
+    if (!recent)
+        recent = call->kernel->recent = malloc(sizeof(*recent));
+    if (recent) {
+        *recent = (struct recent){.of_function = of_function,
+                                  .dimensions = range->dimensions,
+                                  .local_given = range->local_given,
+                                  .count = call->count,
+                                  .sizes = sizes,
+                                  .devices = *devices,
+                                  .model = model};
+        memcpy(recent->global, range->global, sizeof(recent->global));
+        memcpy(recent->local, range->local, sizeof(recent->local));
+    }
+    return model;
 }
 
 static cl_int set_argument(const struct tutti_invocation *call,
@@ -119,7 +167,7 @@ static cl_int set_reached(const struct tutti_invocation *call,
 
 static void enter_pocl(const struct tutti_invocation *call,
                        const struct tutti_real_device *device) {
-    const struct tutti_range *range = &call->range;
+    const struct tutti_range *range = call->range;
     struct tutti_pocl_launch result = {.kernel = call->kernel->name};
     for (cl_uint d = 0; d < 3; d++) {
         bool used = d < range->dimensions;
@@ -134,7 +182,7 @@ cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
                                 struct tutti_real_device *device, cl_command_queue queue,
                                 const struct tutti_storage *const *storage, bool alone,
                                 cl_event *event, struct tutti_invocation_times *times) {
-    const struct tutti_range *range = &call->range;
+    const struct tutti_range *range = call->range;
     cl_int error = set_reached(call, device);
     for (unsigned i = 0; i < call->kernel->argument_count && error == CL_SUCCESS; i++)
         error = set_argument(call, device, i, storage);

@@ -17,16 +17,24 @@ struct tutti_range {
 struct tutti_invocation {
     cl_kernel kernel;
     struct tutti_arguments *arguments;
-    struct tutti_range range;
+    const struct tutti_range *range;
     unsigned count;   /* memory objects, each once */
     cl_mem *mem;      /* those; room for one of each argument */
     unsigned *mem_of; /* [arguments->count]: which of them the memory argument is */
 };
 
-/*
- * Adds the memory object of that argument, if it is not there yet, and returns which one it is. A
- * part of shared virtual memory stands for all of it.
- */
+/* Adds the memory object, which is what that argument uses, if it is not there yet: which one? */
+static inline unsigned tutti_invocation_add_object(struct tutti_invocation *call, unsigned index,
+                                                   cl_mem mem) {
+    unsigned i = 0;
+    while (i < call->count && call->mem[i] != mem)
+        i++;
+    if (i == call->count)
+        call->mem[call->count++] = mem;
+    return call->mem_of[index] = i;
+}
+
+/* That of the argument. A part of shared virtual memory stands for all of it. */
 unsigned tutti_invocation_add(struct tutti_invocation *call, unsigned index);
 
 /*
@@ -40,6 +48,12 @@ struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call);
 
 /* The devices that have the kernel and allow the work-group size, as bits. */
 unsigned tutti_invocation_devices(const struct tutti_invocation *call);
+
+/*
+ * Both, remembered from the kernel object's last launch if that was like it: the same index space,
+ * memory objects as large. With the kernel's lock.
+ */
+struct tutti_model *tutti_invocation_recall(const struct tutti_invocation *call, unsigned *devices);
 
 /* Host's clock; of a device that executes the kernel in the call. */
 struct tutti_invocation_times {

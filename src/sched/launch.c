@@ -15,6 +15,7 @@
 struct launch {
     struct tutti_device_task task;
     struct tutti_invocation call; /* its memory objects, retained by the arguments, are the uses */
+    struct tutti_range range;
     enum starpu_data_access_mode *declared; /* of each use, as the dispatch finds it */
     bool ahead;                             /* counted in its memory objects as not dispatched */
 };
@@ -59,7 +60,7 @@ static bool may_write(const struct launch *launch, unsigned index) {
 
 /* Is the whole object written, and nothing of what is there read? A part's whole needs the rest. */
 static bool overwrites(const struct launch *launch, unsigned index) {
-    const struct tutti_range *range = &launch->call.range;
+    const struct tutti_range *range = launch->call.range;
     cl_mem mem = launch->call.arguments->argument[index].mem;
     return index < launch->call.kernel->argument_count && mem->type == CL_MEM_OBJECT_BUFFER &&
            !mem->parent && !tutti_invocation_has_address(mem) &&
@@ -205,7 +206,8 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
         return NULL;
     }
     *launch = (struct launch){
-        .call = {.kernel = tutti_object_retain(kernel), .arguments = arguments, .range = *range}};
+        .call = {.kernel = tutti_object_retain(kernel), .arguments = arguments}, .range = *range};
+    launch->call.range = &launch->range;
     launch->task.use = (struct tutti_device_use *)(launch + 1);
     launch->call.mem = (cl_mem *)(launch->task.use + count);
     launch->declared = (enum starpu_data_access_mode *)(launch->call.mem + count);

@@ -48,10 +48,12 @@ static void read_usual(void) {
         usual = 0;
 }
 
+bool tutti_row_serves(void) {
+    return tutti_direct_serves_all() && tutti_direct_is_wanted() &&
+           tutti_direct_streams(tutti_devices()->device[0]);
+}
+
 bool tutti_row_goes_on(cl_command_queue queue) {
-    if (!tutti_runtime_usable() || !tutti_direct_serves_all() || !tutti_direct_is_wanted() ||
-        !tutti_direct_streams(tutti_devices()->device[0]))
-        return false;
     pthread_once(&once, read_usual);
     return atomic_fetch_add_explicit(&queue->context->graph.in_row, 1, memory_order_relaxed) >=
            usual;

@@ -16,6 +16,9 @@
  * go the usual way, so that programs that do something else in between do not wait each time.
  */
 
+/* Is there just that device? Once StarPU has started. */
+bool tutti_row_serves(void);
+
 /*
  * The program wants such a kernel enqueued. Is it one of many in a row? Counts it: one of another
  * kind begins them anew (tutti_row_break).

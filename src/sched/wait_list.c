@@ -3,7 +3,7 @@
 
 #include "sched/command.h"
 
-cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list) {
+cl_int tutti_wait_list_look(cl_context context, struct tutti_wait_list list) {
     if ((list.count > 0) != (list.events != NULL))
         return CL_INVALID_EVENT_WAIT_LIST;
     for (cl_uint i = 0; i < list.count; i++)

@@ -15,7 +15,11 @@ struct tutti_wait_list {
 /*
  * CL_INVALID_EVENT_WAIT_LIST, CL_INVALID_CONTEXT, as every clEnqueue* specifies (5.2.2 and on).
  */
-cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list);
+cl_int tutti_wait_list_look(cl_context context, struct tutti_wait_list list);
+
+static inline cl_int tutti_wait_list_check(cl_context context, struct tutti_wait_list list) {
+    return list.count > 0 || list.events ? tutti_wait_list_look(context, list) : CL_SUCCESS;
+}
 
 /*
  * Makes a command that is being enqueued wait for the events (5.11). Where StarPU executes it after

@@ -32,6 +32,7 @@ static void destroy(void *object) {
     detach(kernel->program, own);
     tutti_function_release(kernel->function);
     tutti_kernel_arguments_destroy(kernel->arguments);
+    free(kernel->recent);
     pthread_mutex_destroy(&kernel->lock);
     tutti_object_release(kernel->program);
     free(own);

@@ -89,8 +89,10 @@ struct _cl_kernel {
     const struct tutti_argument_info *info;
     const struct tutti_overwrite *overwrites;
     bool prints;          /* its program uses printf: its launches keep their order */
-    pthread_mutex_t lock; /* guards `arguments` */
+    pthread_mutex_t lock; /* guards what follows */
     struct tutti_arguments *arguments;
+    void
+        *recent; /* what its last launch was found to be (sched/invocation.h): one block, or NULL */
 };
 
 /*
