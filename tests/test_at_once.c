@@ -244,6 +244,41 @@ START_TEST(wrong_ones_are_told) {
 }
 END_TEST
 
+/* One kernel object in turns: what is known of the one launch is not taken for the other one. */
+START_TEST(of_two_sizes) {
+    enum { MANY = 1 << 22, TURNS = 20 };
+    size_t many = MANY, group = 1;
+    cl_mem large = make_buffer(0, MANY * sizeof(cl_int), NULL);
+    cl_int zero = 0, *seen = malloc(MANY * sizeof(*seen));
+
+    begin();
+    ck_assert_ptr_nonnull(seen);
+    ck_ok(clEnqueueFillBuffer(queue, large, &zero, sizeof(zero), 0, MANY * sizeof(cl_int), 0, NULL,
+                              NULL));
+    for (int i = 1; i <= TURNS; i++) {
+        run(queue, add, data, 1, 0, NULL, NULL);
+        ck_ok(clEnqueueNDRangeKernel(queue, add, 1, NULL, &group, &group, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+        at_once();
+        ck_ok(clSetKernelArg(add, 0, sizeof(large), &large));
+        ck_ok(clEnqueueNDRangeKernel(queue, add, 1, NULL, &many, NULL, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+        ck_assert_int_eq(at_once(), 0);
+    }
+    ck_ok(
+        clEnqueueReadBuffer(queue, large, CL_TRUE, 0, MANY * sizeof(cl_int), seen, 0, NULL, NULL));
+    for (int i = 0; i < MANY; i++)
+        ck_assert_int_eq(seen[i], TURNS);
+    ck_ok(clEnqueueReadBuffer(queue, data, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+    ck_assert_int_eq(seen[0], 2 * TURNS);
+    for (int i = 1; i < N; i++)
+        ck_assert_int_eq(seen[i], TURNS);
+    free(seen);
+    ck_ok(clReleaseMemObject(large));
+    end();
+}
+END_TEST
+
 static atomic_int wrong;
 
 static void must(bool good) {
@@ -305,8 +340,8 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        in_the_call, behind_what_waits,   behind_a_longer_kernel,
-        its_times,   wrong_ones_are_told, from_several_threads,
+        in_the_call,         behind_what_waits, behind_a_longer_kernel, its_times,
+        wrong_ones_are_told, of_two_sizes,      from_several_threads,
     };
 
     return test_main_logged(argc, argv, tests, COUNT(tests));
