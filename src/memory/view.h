@@ -63,6 +63,7 @@ struct tutti_view {
     atomic_ullong users;
     atomic_uint of_host; /* those of them that take as long as the host likes (version.h) */
     atomic_uint holders; /* acquisitions (acquisition.h), of commands and of updates */
+    atomic_ushort made;  /* bits: devices whose `real` is complete, for good */
 
     /* For the dispatching thread. */
     bool defined; /* something was written: before that, any content is right */
@@ -78,8 +79,7 @@ struct tutti_view {
 
     struct tutti_stay *stay; /* see stay.h */
 
-    bool at_home;     /* all devices work in the home memory itself: StarPU has no other copy */
-    atomic_uint made; /* bits: devices whose `real` is complete, for good */
+    bool at_home; /* all devices work in the home memory itself: StarPU has no other copy */
 
     atomic_uint handed; /* see tutti_view_hand_over */
     /* Being destroyed, and used no more: what leaves a device is not evicted. */

@@ -83,20 +83,22 @@ static void unlock_devices(unsigned count) {
         pthread_mutex_unlock(&devices->device[count]->place.enqueues);
 }
 
-/* What holds them while no command is under way is another thread's kernel, in its call. */
-static bool lock_device(struct tutti_real_device *device, bool waits) {
-    pthread_mutex_t *lock = &device->place.enqueues;
-    return pthread_mutex_trylock(lock) == 0 ||
-           (waits && tutti_runtime_in_flight() == 0 && pthread_mutex_lock(lock) == 0);
-}
-
-/* None of them is given anything meanwhile: the kernel can't be confused with others (pocl.h). */
+/*
+ * None of them is given anything meanwhile: the kernel can't be confused with others (pocl.h). What
+ * holds them while no command is under way is another thread's kernel in its call, no longer than
+ * this one if that is very short.
+ */
 static bool lock_devices(bool waits) {
-    for (unsigned d = 0; d < devices->count; d++)
-        if (!lock_device(devices->device[d], waits)) {
+    for (unsigned d = 0; d < devices->count; d++) {
+        pthread_mutex_t *lock = &devices->device[d]->place.enqueues;
+        if (pthread_mutex_trylock(lock) == 0)
+            continue;
+        if (!waits || tutti_runtime_in_flight() > 0) {
             unlock_devices(d);
             return false;
         }
+        pthread_mutex_lock(lock);
+    }
     return true;
 }
 

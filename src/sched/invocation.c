@@ -57,55 +57,49 @@ unsigned tutti_invocation_devices(const struct tutti_invocation *call) {
 
 /* A launch, and what was found of it. */
 struct recent {
-    unsigned of_function; /* devices that had the kernel */
-    unsigned dimensions;
-    size_t global[3], local[3];
-    bool local_given;
+    struct tutti_range range; /* offsets aside */
+    unsigned of_function;     /* devices that had the kernel */
     unsigned count;
-    struct tutti_model_key sizes; /* of the memory objects */
+    uint64_t sizes; /* of the memory objects */
     unsigned devices;
     struct tutti_model *model;
 };
 
-static bool is_recent(const struct recent *recent, const struct tutti_range *range) {
-    if (recent->dimensions != range->dimensions || recent->local_given != range->local_given)
-        return false;
-    for (cl_uint d = 0; d < range->dimensions; d++)
-        if (recent->global[d] != range->global[d] ||
-            (range->local_given && recent->local[d] != range->local[d]))
-            return false;
-    return true;
+static bool is_like(const struct tutti_range *a, const struct tutti_range *b) {
+    bool like = a->dimensions == b->dimensions && a->local_given == b->local_given;
+    for (cl_uint d = 0; like && d < a->dimensions; d++)
+        like = a->global[d] == b->global[d] && (!a->local_given || a->local[d] == b->local[d]);
+    return like;
+}
+
+/* Apart from what is done each time. NULL when out of memory. */
+static __attribute__((noinline)) struct recent *remember(const struct tutti_invocation *call,
+                                                         unsigned of_function, uint64_t sizes) {
+    struct recent *recent = call->kernel->recent;
+    if (!recent)
+        recent = call->kernel->recent = malloc(sizeof(*recent));
+    if (recent)
+        *recent = (struct recent){.range = *call->range,
+                                  .of_function = of_function,
+                                  .count = call->count,
+                                  .sizes = sizes,
+                                  .devices = tutti_invocation_devices(call),
+                                  .model = tutti_invocation_model(call)};
+    return recent;
 }
 
 struct tutti_model *tutti_invocation_recall(const struct tutti_invocation *call,
                                             unsigned *devices) {
-    const struct tutti_range *range = call->range;
+    const struct recent *recent = call->kernel->recent;
     unsigned of_function = atomic_load(&call->kernel->function->devices);
-    struct recent *recent = call->kernel->recent;
-    struct tutti_model_key sizes = {0};
+    struct tutti_model_key key = {0};
     for (unsigned i = 0; i < call->count; i++)
-        tutti_model_mix(&sizes, tutti_mem_bytes(call->mem[i]));
-    if (recent && recent->of_function == of_function && recent->count == call->count &&
-        recent->sizes.sizes == sizes.sizes && is_recent(recent, range)) {
-        *devices = recent->devices;
-        return recent->model;
-    }
-    struct tutti_model *model = tutti_invocation_model(call);
-    *devices = tutti_invocation_devices(call);
-    if (!recent)
-        recent = call->kernel->recent = malloc(sizeof(*recent));
-    if (recent) {
-        *recent = (struct recent){.of_function = of_function,
-                                  .dimensions = range->dimensions,
-                                  .local_given = range->local_given,
-                                  .count = call->count,
-                                  .sizes = sizes,
-                                  .devices = *devices,
-                                  .model = model};
-        memcpy(recent->global, range->global, sizeof(recent->global));
-        memcpy(recent->local, range->local, sizeof(recent->local));
-    }
-    return model;
+        tutti_model_mix(&key, tutti_mem_bytes(call->mem[i]));
+    if (!recent || recent->of_function != of_function || recent->count != call->count ||
+        recent->sizes != key.sizes || !is_like(&recent->range, call->range))
+        recent = remember(call, of_function, key.sizes);
+    *devices = recent ? recent->devices : 0;
+    return recent ? recent->model : NULL;
 }
 
 static cl_int set_argument(const struct tutti_invocation *call,

@@ -177,7 +177,7 @@ static cl_int check_on_lead(cl_kernel kernel, cl_uint index, size_t size, const 
     }
 }
 
-cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, const void *value) {
+static cl_int change(cl_kernel kernel, cl_uint index, size_t size, const void *value) {
     const struct tutti_argument_info *info = &kernel->info[index];
     struct tutti_argument argument = {.set = true, .size = size};
     bool checked = false;
@@ -206,12 +206,8 @@ cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, c
     if (error != CL_SUCCESS)
         return error;
 
-    /* Without the lock, as only one thread at a time may set arguments (appendix A.2). */
-    struct tutti_argument *own = &kernel->arguments->argument[index];
-    if (own->set && argument.mem && own->mem == argument.mem && !own->pointer)
-        return CL_SUCCESS;
     pthread_mutex_lock(&kernel->lock);
-    own = &kernel->arguments->argument[index];
+    struct tutti_argument *own = &kernel->arguments->argument[index];
     struct tutti_argument old = *own;
     /* A device cares for the size of a value, not for its bytes. */
     if (checked && !(old.set && old.size == size))
@@ -236,6 +232,37 @@ cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, c
         forget_objects(&old);
     }
     return error;
+}
+
+/* Without the lock, as only one thread at a time may set arguments (OpenCL 3.0, appendix A.2). */
+static bool holds(const struct tutti_argument *own, cl_mem mem) {
+    return own->mem == mem && !own->pointer && TUTTI_IS_MEM(mem);
+}
+
+/* The memory object that a program sets for a buffer is another one each time in many loops. */
+static bool replace_buffer(cl_kernel kernel, cl_uint index, cl_mem mem) {
+    struct tutti_argument *own = &kernel->arguments->argument[index];
+    if (holds(own, mem))
+        return true;
+    if (!own->mem || check_buffer(kernel, mem) != CL_SUCCESS)
+        return false;
+    tutti_object_retain_bytes(mem);
+    pthread_mutex_lock(&kernel->lock);
+    own = &kernel->arguments->argument[index];
+    cl_mem old = own->mem;
+    own->mem = mem;
+    own->pointer = NULL;
+    pthread_mutex_unlock(&kernel->lock);
+    tutti_object_free(old);
+    return true;
+}
+
+cl_int tutti_kernel_set_argument(cl_kernel kernel, cl_uint index, size_t size, const void *value) {
+    cl_mem mem = NULL;
+    if (kernel->info[index].kind == TUTTI_ARGUMENT_BUFFER && size == sizeof(mem) && value)
+        memcpy(&mem, value, sizeof(mem));
+    return mem && replace_buffer(kernel, index, mem) ? CL_SUCCESS
+                                                     : change(kernel, index, size, value);
 }
 
 cl_int tutti_kernel_set_pointer(cl_kernel kernel, cl_uint index, cl_mem mem, void *pointer) {
