@@ -10,7 +10,7 @@ static void begin(struct tutti_plan_task *task, unsigned able) {
     task->count = 0;
     task->launch = 0;
     for (unsigned d = 0; d < TUTTI_PLAN_DEVICES; d++) {
-        task->length[d] = 0;
+        task->length[d] = task->delay[d] = task->lost[d] = 0;
         task->certainty[d] = TUTTI_MEASURED;
     }
 }
