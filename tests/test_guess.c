@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only Tutti: how long a kernel is expected to take, where it was measured and where not, with
- * devices and times that are made up.
+ * Only Tutti: how long a kernel is expected to take, where it was measured and where not, and what
+ * a device takes before its first launch, with devices and times that are made up.
  */
 #include "../src/sched/model.c"
+#include "../src/virtual_device/pocl.h"
 #include "support.h"
 
-enum { GPU, CPU, BASIC };
+enum { GPU, CPU, BASIC, BASIC_TOO };
 static struct tutti_real_device gpu = {.type = CL_DEVICE_TYPE_GPU,
                                        .index = GPU,
                                        .identity = 1,
@@ -27,15 +28,23 @@ static struct tutti_real_device basic = {.type = CL_DEVICE_TYPE_CPU,
                                          .compute_units = 1,
                                          .shares_host = true,
                                          .place = {.synchronous = true}};
-static const struct tutti_device_list list = {3, {&gpu, &cpu, &basic}};
+static struct tutti_real_device basic_too;
+static const struct tutti_device_list list = {4, {&gpu, &cpu, &basic, &basic_too}};
 #define BY_THEIR_WORD (LANES_GPU / LANES_CPU) /* times as long on the CPU */
 
 const struct tutti_device_list *tutti_devices(void) { return &list; }
 
+bool tutti_pocl_is(const struct tutti_real_device *real) { return real != &gpu; }
+
+enum { KEPT = 90 }; /* a kernel that an earlier process executed on the CPU, in shape 5 */
+
 void tutti_model_store_read(void (*take)(const struct tutti_model_entry *, void *),
                             void *argument) {
-    (void)take;
-    (void)argument;
+    struct tutti_model_entry kept = {{.code = KEPT, .items = 100}, 2, 1000};
+
+    tutti_model_mix(&kept.key, 100);
+    tutti_model_shape(&kept.key, 5);
+    take(&kept, argument);
 }
 
 void tutti_model_store_add(const struct tutti_model_entry *entries, size_t count,
@@ -162,11 +171,98 @@ START_TEST(one_odd_run_does_not_count) {
 }
 END_TEST
 
+/* Of a kernel and an index space of that shape. */
+static struct tutti_model *shaped(uint64_t code, uint64_t items, uint64_t shape) {
+    struct tutti_model_key key = {.code = code, .items = items};
+
+    tutti_model_mix(&key, items);
+    tutti_model_shape(&key, shape);
+    return tutti_model_find(&key);
+}
+
+static double delay(const struct tutti_model *model, const struct tutti_real_device *real) {
+    return tutti_first_launch_delay(tutti_model_first_launch(model), real);
+}
+
+START_TEST(a_first_launch_takes_time_on_pocl) {
+    struct tutti_model *new = shaped(100, 1000, 1);
+    struct tutti_model *larger = shaped(100, 2000, 1), *other = shaped(100, 1000, 2);
+
+    ck_assert_double_eq(delay(new, &gpu), 0);
+    ck_assert_double_ge(delay(new, &cpu), 50000);
+    ck_assert(!tutti_first_launch_is_over(tutti_model_first_launch(new), 1u << CPU));
+    ck_assert(tutti_first_launch_is_over(tutti_model_first_launch(new), 1u << GPU));
+    /* Once, for all sizes of that shape and all devices of that kind. */
+    tutti_model_learn(new, &basic, 300);
+    ck_assert_double_eq(delay(new, &basic), 0);
+    ck_assert_double_eq(delay(new, &basic_too), 0);
+    ck_assert_double_eq(delay(larger, &basic), 0);
+    ck_assert_double_ge(delay(new, &cpu), 50000);
+    ck_assert_double_ge(delay(other, &basic), 50000);
+    /* A copy is no kernel. */
+    ck_assert_double_eq(delay(shaped(0, 1000, 1), &cpu), 0);
+    ck_assert(tutti_first_launch_is_over(tutti_model_first_launch(NULL), ~0u));
+}
+END_TEST
+
+START_TEST(what_is_kept_was_compiled) {
+    ck_assert_double_le(delay(shaped(KEPT, 100, 5), &cpu), 5000);
+    ck_assert_double_gt(delay(shaped(KEPT, 100, 5), &cpu), 0);
+    ck_assert_double_le(delay(shaped(KEPT, 700, 5), &cpu), 5000);
+    ck_assert_double_ge(delay(shaped(KEPT, 700, 6), &cpu), 50000);
+    ck_assert_double_ge(delay(shaped(KEPT, 100, 5), &basic), 50000);
+}
+END_TEST
+
+/* The time of the kernel's own that was waited for is learnt for its kind of device. */
+START_TEST(first_launches_tell_of_others) {
+    double before = delay(shaped(110, 10, 1), &cpu), last = before;
+
+    for (unsigned i = 0; i < 20; i++) {
+        struct tutti_model *one = shaped(120 + i, 10, 1);
+        tutti_first_launch_learn(tutti_model_first_launch(one), &basic, 1000);
+        tutti_model_learn(one, &basic, 10);
+        ck_assert_double_le(delay(shaped(110, 10, 1), &basic_too), last);
+        last = delay(shaped(110, 10, 1), &basic_too);
+        /* What comes after the first one is no first launch. */
+        tutti_first_launch_learn(tutti_model_first_launch(one), &basic, 1000000);
+    }
+    ck_assert_double_le(last, 10000);
+    ck_assert_double_gt(last, 0);
+    ck_assert_double_eq(delay(shaped(110, 10, 1), &cpu), before);
+}
+END_TEST
+
+START_TEST(losses_take_time) {
+    struct tutti_first_launch *first = tutti_model_first_launch(shaped(150, 10, 1));
+
+    /* A burst of a moment, */
+    for (int i = 0; i < 1000; i++)
+        tutti_first_launch_miss(first, &basic, 5000, 7000);
+    ck_assert_double_eq(tutti_first_launch_lost(first, &basic), 0);
+    /* and one after the other. */
+    for (int i = 1; i <= 10; i++)
+        tutti_first_launch_miss(first, i % 2 ? &basic : &basic_too, 500, 7000 + 800 * i);
+    ck_assert_double_eq(tutti_first_launch_lost(first, &basic_too), 5000);
+    ck_assert_double_eq(tutti_first_launch_lost(first, &cpu), 0);
+}
+END_TEST
+
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {what_nobody_measured,       another_size_tells,
-                                  a_small_size_tells_nothing, a_slow_device_shows,
-                                  rounds_of_unlike_runs,      a_change_is_followed,
-                                  one_odd_run_does_not_count};
+    const TTest *const tests[] = {what_nobody_measured,
+                                  another_size_tells,
+                                  a_small_size_tells_nothing,
+                                  a_slow_device_shows,
+                                  rounds_of_unlike_runs,
+                                  a_change_is_followed,
+                                  one_odd_run_does_not_count,
+                                  a_first_launch_takes_time_on_pocl,
+                                  what_is_kept_was_compiled,
+                                  first_launches_tell_of_others,
+                                  losses_take_time};
+
+    basic_too = basic;
+    basic_too.index = BASIC_TOO;
 
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }
