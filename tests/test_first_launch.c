@@ -11,7 +11,7 @@
 
 #include <unistd.h>
 
-enum { FEW = 20, MANY = 1000, ITEMS = 2048, LOCAL = 64, ROUNDS = 400 };
+enum { FEW = 12, MANY = 500, ITEMS = 2048, LOCAL = 64, ROUNDS = 1000, TRIES = 5 };
 
 static const char source[] = "kernel void noise(global uint *data, int rounds) {"
                              "    uint x = get_global_id(0);"
@@ -59,24 +59,31 @@ static cl_ulong burst(int count, size_t items, size_t local) {
     return after[other] - before[other];
 }
 
+/* On a busy machine the slower device may seem to be far slower. */
+static void check_both(int count, size_t items) {
+    int tries = 0;
+    while (burst(count, items, LOCAL) == 0)
+        ck_assert_int_lt(++tries, TRIES);
+}
+
 START_TEST(few) { ck_assert_uint_eq(burst(FEW, ITEMS, LOCAL), 0); }
 END_TEST
 
-START_TEST(many) { ck_assert_uint_ge(burst(MANY, ITEMS, LOCAL), 1); }
+START_TEST(many) { check_both(MANY, ITEMS); }
 END_TEST
 
-START_TEST(few_again) { ck_assert_uint_ge(burst(FEW, ITEMS, LOCAL), 1); }
+START_TEST(few_again) { check_both(FEW, ITEMS); }
 END_TEST
 
-START_TEST(few_of_another_size) { ck_assert_uint_ge(burst(FEW, 2 * ITEMS, LOCAL), 1); }
+START_TEST(few_of_another_size) { check_both(FEW, 2 * ITEMS); }
 END_TEST
 
 START_TEST(few_of_another_shape) { ck_assert_uint_eq(burst(FEW, ITEMS, LOCAL / 2), 0); }
 END_TEST
 
 START_TEST(then_few) {
-    ck_assert_uint_ge(burst(MANY, ITEMS, LOCAL), 1);
-    ck_assert_uint_ge(burst(FEW, ITEMS, LOCAL), 1);
+    check_both(MANY, ITEMS);
+    check_both(FEW, ITEMS);
 }
 END_TEST
 

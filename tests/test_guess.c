@@ -4,6 +4,7 @@
  * a device takes before its first launch, with devices and times that are made up.
  */
 #include "../src/sched/model.c"
+#include "../src/sched/policy_task.h"
 #include "../src/virtual_device/pocl.h"
 #include "support.h"
 
@@ -35,6 +36,14 @@ static const struct tutti_device_list list = {4, {&gpu, &cpu, &basic, &basic_too
 const struct tutti_device_list *tutti_devices(void) { return &list; }
 
 bool tutti_pocl_is(const struct tutti_real_device *real) { return real != &gpu; }
+
+unsigned tutti_batch_devices(const struct tutti_batch *batch) { return batch->devices; }
+
+/* No batch has data here. */
+starpu_data_handle_t tutti_interface_register(struct tutti_view *view) {
+    ck_abort_msg("view %p", (void *)view);
+    return NULL;
+}
 
 enum { KEPT = 90 }; /* a kernel that an earlier process executed on the CPU, in shape 5 */
 
@@ -233,6 +242,56 @@ START_TEST(first_launches_tell_of_others) {
 }
 END_TEST
 
+/* What it takes before the batch's kernels are executed there. */
+static double delay_of(const struct tutti_batch *batch, unsigned real) {
+    struct tutti_plan_task task;
+
+    tutti_policy_expect(batch, &task);
+    return task.delay[real];
+}
+
+/* A batch with the kernels of those models. */
+static struct tutti_batch make_batch(struct tutti_device_task *parts, unsigned count) {
+    for (unsigned i = 0; i + 1 < count; i++)
+        parts[i].next = &parts[i + 1];
+    return (struct tutti_batch){.first = parts, .devices = (1u << list.count) - 1};
+}
+
+START_TEST(a_line_has_a_first_launch_once) {
+    struct tutti_model *one = shaped(160, 10, 1), *larger = shaped(160, 20, 1);
+    struct tutti_model *two = shaped(161, 10, 1);
+    struct tutti_device_task parts[] = {
+        {.model = one}, {.model = larger}, {.model = two}, {.model = NULL}};
+    struct tutti_device_task part = {.model = larger};
+    struct tutti_batch several = make_batch(parts, COUNT(parts)), single = make_batch(&part, 1);
+    double each = delay(one, &basic);
+
+    /* Each kernel counts, but not twice. */
+    ck_assert_double_eq(delay_of(&several, GPU), 0);
+    ck_assert_double_eq(delay_of(&several, BASIC), 2 * each);
+    ck_assert_double_eq(delay_of(&single, BASIC), each);
+    /* In a device's line it stands for those behind it, but not for another device. */
+    tutti_policy_delay(&several, BASIC, 2 * each);
+    ck_assert_double_eq(delay_of(&single, BASIC), 0);
+    ck_assert_double_eq(delay_of(&single, BASIC_TOO), each);
+    ck_assert_double_eq(delay_of(&several, BASIC), 2 * each);
+    /* When another one takes it over, */
+    tutti_policy_delay(&several, BASIC_TOO, 2 * each);
+    ck_assert_double_eq(delay_of(&single, BASIC), each);
+    ck_assert_double_eq(delay_of(&single, BASIC_TOO), 0);
+    tutti_policy_delay(&several, GPU, 0);
+    ck_assert_double_eq(delay_of(&single, BASIC_TOO), each);
+    /* and when it is over for the kind. */
+    tutti_policy_delay(&several, BASIC, 2 * each);
+    tutti_model_learn(one, &basic, 10);
+    ck_assert_double_eq(delay_of(&single, BASIC_TOO), 0);
+    ck_assert_double_eq(delay_of(&several, BASIC), each);
+    tutti_model_learn(two, &basic, 10);
+    ck_assert_double_eq(delay_of(&several, BASIC), 0);
+    ck_assert_double_ge(delay_of(&several, CPU), 100000);
+}
+END_TEST
+
 START_TEST(losses_take_time) {
     struct tutti_first_launch *first = tutti_model_first_launch(shaped(150, 10, 1));
 
@@ -249,17 +308,12 @@ START_TEST(losses_take_time) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {what_nobody_measured,
-                                  another_size_tells,
-                                  a_small_size_tells_nothing,
-                                  a_slow_device_shows,
-                                  rounds_of_unlike_runs,
-                                  a_change_is_followed,
-                                  one_odd_run_does_not_count,
-                                  a_first_launch_takes_time_on_pocl,
-                                  what_is_kept_was_compiled,
-                                  first_launches_tell_of_others,
-                                  losses_take_time};
+    const TTest *const tests[] = {what_nobody_measured,       another_size_tells,
+                                  a_small_size_tells_nothing, a_slow_device_shows,
+                                  rounds_of_unlike_runs,      a_change_is_followed,
+                                  one_odd_run_does_not_count, a_first_launch_takes_time_on_pocl,
+                                  what_is_kept_was_compiled,  first_launches_tell_of_others,
+                                  losses_take_time,           a_line_has_a_first_launch_once};
 
     basic_too = basic;
     basic_too.index = BASIC_TOO;

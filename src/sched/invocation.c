@@ -35,8 +35,8 @@ struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) 
         widest = range->global[d] > widest ? range->global[d] : widest;
         tutti_model_mix(&key, range->local_given ? range->local[d] : range->global[d]);
     }
-    tutti_model_mix(&key, range->local_given | (offset != 0) << 1 |
-                              (widest < TUTTI_POCL_SMALL) << 2 | range->dimensions << 3);
+    bool small = widest < TUTTI_POCL_SMALL;
+    tutti_model_mix(&key, range->local_given | (offset != 0) << 1 | small << 2);
     uint64_t shape = key.sizes;
     for (cl_uint d = 0; d < range->dimensions && range->local_given; d++)
         tutti_model_mix(&key, range->global[d]);

@@ -30,8 +30,7 @@ static void add(struct tutti_plan_task *task, const struct tutti_model *model) {
     }
 }
 
-/* Has one of those before it the same first launch? A batch has few kernels, and each once or
- * often. */
+/* Does one of those before it begin with the same first launch? */
 static bool is_repeated(const struct tutti_batch *batch, const struct tutti_device_task *part,
                         const struct tutti_first_launch *first) {
     const struct tutti_device_task *other = batch->first;
