@@ -13,10 +13,11 @@
 struct tutti_first_launch {
     struct tutti_first_launch *next; /* of the kernel */
     unsigned shape;
-    /* Bits of devices: those that need nothing; where an earlier process had it; where it is next.
-     */
-    atomic_uint over, kept, planned;
-    _Atomic double lost[TUTTI_MAX_DEVICES]; /* by kind, like the rest */
+    /* Bits of devices: */
+    atomic_uint over;                       /* they need nothing, */
+    atomic_uint kept;                       /* an earlier process had such a kernel there, */
+    atomic_uint planned;                    /* it is in their line */
+    _Atomic double lost[TUTTI_MAX_DEVICES]; /* by kind */
     double missed[TUTTI_MAX_DEVICES];       /* when that was added to; 0: never */
 };
 

@@ -50,7 +50,7 @@ void tutti_first_launch_miss(struct tutti_first_launch *first,
 double tutti_first_launch_lost(const struct tutti_first_launch *first,
                                const struct tutti_real_device *device);
 
-/* It took so long on the device, if it was the first one there; and it is over. */
+/* The device did nothing else for so long, if it is not over there; and now it is. */
 void tutti_first_launch_learn(const struct tutti_first_launch *first,
                               const struct tutti_real_device *device, double time);
 void tutti_first_launch_end(struct tutti_first_launch *first,

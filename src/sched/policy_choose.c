@@ -217,8 +217,7 @@ static double weigh(const struct tutti_plan_task *task, unsigned device, unsigne
     return wait + length * (far_slower ? CAUTION_FAR_SLOWER : caution[certainty]);
 }
 
-/* Of a kernel that was measured nowhere: is the device sooner done, and not said to be far slower?
- */
+/* Of a kernel that was measured nowhere: is the device sooner done, and not far slower? */
 static bool is_sooner(const struct tutti_plan_task *task, unsigned device, unsigned lead) {
     double length = task->length[device], least = task->length[lead];
     return length + task->delay[device] < least + task->delay[lead] && length <= FAR_SLOWER * least;
@@ -240,7 +239,8 @@ static void find_loss(struct tutti_plan *plan, unsigned count, const struct tutt
     unsigned best = plan->device, missed = best;
     double least = cost[best] - delay_left(task, best);
     for (unsigned d = 0; d < count; d++)
-        if (is_one_of(d, candidates) && cost[d] - delay_left(task, d) < least) {
+        if (is_one_of(d, candidates) && task->delay[d] > 0 &&
+            cost[d] - delay_left(task, d) < least) {
             least = cost[d] - delay_left(task, d);
             missed = d;
         }
