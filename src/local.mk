@@ -61,6 +61,7 @@ libtutti_la_SOURCES += \
 	src/sched/direct.c src/sched/direct.h \
 	src/sched/direct_end.c src/sched/direct_end.h \
 	src/sched/execution.c src/sched/execution.h \
+	src/sched/first_launch.c src/sched/first_launch.h \
 	src/sched/idle.c src/sched/idle.h \
 	src/sched/environment.c src/sched/environment.h \
 	src/sched/event.c src/sched/event.h \

@@ -43,6 +43,7 @@ TUTTI_TESTS = \
 	tests/test_crew \
 	tests/test_steady \
 	tests/test_late_build \
+	tests/test_first_launch \
 	tests/test_exit \
 	tests/test_shared_cache \
 	tests/test_dataflow \
@@ -254,6 +255,9 @@ tests_test_steady_LDADD = $(TEST_LIBS)
 tests_test_late_build_SOURCES = tests/test_late_build.c tests/task_counts.h
 tests_test_late_build_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_late_build_LDADD = $(TEST_LIBS)
+tests_test_first_launch_SOURCES = tests/test_first_launch.c tests/task_counts.h
+tests_test_first_launch_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_first_launch_LDADD = $(TEST_LIBS)
 
 tests_test_exit_SOURCES = tests/test_exit.c
 tests_test_exit_CPPFLAGS = $(TEST_CPPFLAGS)
@@ -291,7 +295,7 @@ tests_test_line_LDADD = $(TEST_LIBS) $(STARPU_LIBS)
 tests_test_link_SOURCES = tests/test_link.c
 tests_test_link_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_link_LDADD = $(tests_test_line_LDADD)
-tests_test_guess_SOURCES = tests/test_guess.c
+tests_test_guess_SOURCES = tests/test_guess.c src/sched/first_launch.c src/sched/policy_task.c
 tests_test_guess_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_guess_LDADD = $(tests_test_line_LDADD) -lm
 tests_test_policy_SOURCES = tests/test_policy.c

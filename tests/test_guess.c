@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only Tutti: how long a kernel is expected to take, where it was measured and where not, with
- * devices and times that are made up.
+ * Only Tutti: how long a kernel is expected to take, where it was measured and where not, and what
+ * a device takes before its first launch, with devices and times that are made up.
  */
 #include "../src/sched/model.c"
+#include "../src/sched/policy_task.h"
+#include "../src/virtual_device/pocl.h"
 #include "support.h"
 
-enum { GPU, CPU, BASIC };
+enum { GPU, CPU, BASIC, BASIC_TOO };
 static struct tutti_real_device gpu = {.type = CL_DEVICE_TYPE_GPU,
                                        .index = GPU,
                                        .kind = GPU,
@@ -30,15 +32,31 @@ static struct tutti_real_device basic = {.type = CL_DEVICE_TYPE_CPU,
                                          .compute_units = 1,
                                          .shares_host = true,
                                          .place = {.synchronous = true}};
-static const struct tutti_device_list list = {3, {&gpu, &cpu, &basic}};
+static struct tutti_real_device basic_too;
+static const struct tutti_device_list list = {4, {&gpu, &cpu, &basic, &basic_too}};
 #define BY_THEIR_WORD (LANES_GPU / LANES_CPU) /* times as long on the CPU */
 
 const struct tutti_device_list *tutti_devices(void) { return &list; }
 
+bool tutti_pocl_is(const struct tutti_real_device *real) { return real != &gpu; }
+
+unsigned tutti_batch_devices(const struct tutti_batch *batch) { return batch->devices; }
+
+/* No batch has data here. */
+starpu_data_handle_t tutti_interface_register(struct tutti_view *view) {
+    ck_abort_msg("view %p", (void *)view);
+    return NULL;
+}
+
+enum { KEPT = 90 }; /* a kernel that an earlier process executed on the CPU, in shape 5 */
+
 void tutti_model_store_read(void (*take)(const struct tutti_model_entry *, void *),
                             void *argument) {
-    (void)take;
-    (void)argument;
+    struct tutti_model_entry kept = {{.code = KEPT, .items = 100}, 2, 1000};
+
+    tutti_model_mix(&kept.key, 100);
+    tutti_model_shape(&kept.key, 5);
+    take(&kept, argument);
 }
 
 void tutti_model_store_add(const struct tutti_model_entry *entries, size_t count,
@@ -165,11 +183,143 @@ START_TEST(one_odd_run_does_not_count) {
 }
 END_TEST
 
+/* Of a kernel and an index space of that shape. */
+static struct tutti_model *shaped(uint64_t code, uint64_t items, uint64_t shape) {
+    struct tutti_model_key key = {.code = code, .items = items};
+
+    tutti_model_mix(&key, items);
+    tutti_model_shape(&key, shape);
+    return tutti_model_find(&key);
+}
+
+static double delay(const struct tutti_model *model, const struct tutti_real_device *real) {
+    return tutti_first_launch_delay(tutti_model_first_launch(model), real);
+}
+
+START_TEST(a_first_launch_takes_time_on_pocl) {
+    struct tutti_model *new = shaped(100, 1000, 1);
+    struct tutti_model *larger = shaped(100, 2000, 1), *other = shaped(100, 1000, 2);
+
+    ck_assert_double_eq(delay(new, &gpu), 0);
+    ck_assert_double_ge(delay(new, &cpu), 50000);
+    ck_assert(!tutti_first_launch_is_over(tutti_model_first_launch(new), 1u << CPU));
+    ck_assert(tutti_first_launch_is_over(tutti_model_first_launch(new), 1u << GPU));
+    /* Once, for all sizes of that shape and all devices of that kind. */
+    tutti_model_learn(new, &basic, 300);
+    ck_assert_double_eq(delay(new, &basic), 0);
+    ck_assert_double_eq(delay(new, &basic_too), 0);
+    ck_assert_double_eq(delay(larger, &basic), 0);
+    ck_assert_double_ge(delay(new, &cpu), 50000);
+    ck_assert_double_ge(delay(other, &basic), 50000);
+    /* A copy is no kernel. */
+    ck_assert_double_eq(delay(shaped(0, 1000, 1), &cpu), 0);
+    ck_assert(tutti_first_launch_is_over(tutti_model_first_launch(NULL), ~0u));
+}
+END_TEST
+
+START_TEST(what_is_kept_was_compiled) {
+    ck_assert_double_le(delay(shaped(KEPT, 100, 5), &cpu), 5000);
+    ck_assert_double_gt(delay(shaped(KEPT, 100, 5), &cpu), 0);
+    ck_assert_double_le(delay(shaped(KEPT, 700, 5), &cpu), 5000);
+    ck_assert_double_ge(delay(shaped(KEPT, 700, 6), &cpu), 50000);
+    ck_assert_double_ge(delay(shaped(KEPT, 100, 5), &basic), 50000);
+}
+END_TEST
+
+/* The time of the kernel's own that was waited for is learnt for its kind of device. */
+START_TEST(first_launches_tell_of_others) {
+    double before = delay(shaped(110, 10, 1), &cpu), last = before;
+
+    for (unsigned i = 0; i < 20; i++) {
+        struct tutti_model *one = shaped(120 + i, 10, 1);
+        tutti_first_launch_learn(tutti_model_first_launch(one), &basic, 1000);
+        tutti_model_learn(one, &basic, 10);
+        ck_assert_double_le(delay(shaped(110, 10, 1), &basic_too), last);
+        last = delay(shaped(110, 10, 1), &basic_too);
+        /* What comes after the first one is no first launch. */
+        tutti_first_launch_learn(tutti_model_first_launch(one), &basic, 1000000);
+    }
+    ck_assert_double_le(last, 10000);
+    ck_assert_double_gt(last, 0);
+    ck_assert_double_eq(delay(shaped(110, 10, 1), &cpu), before);
+}
+END_TEST
+
+/* What it takes before the batch's kernels are executed there. */
+static double delay_of(const struct tutti_batch *batch, unsigned real) {
+    struct tutti_plan_task task;
+
+    tutti_policy_expect(batch, &task);
+    return task.delay[real];
+}
+
+/* A batch with the kernels of those models. */
+static struct tutti_batch make_batch(struct tutti_device_task *parts, unsigned count) {
+    for (unsigned i = 0; i + 1 < count; i++)
+        parts[i].next = &parts[i + 1];
+    return (struct tutti_batch){.first = parts, .devices = (1u << list.count) - 1};
+}
+
+START_TEST(a_line_has_a_first_launch_once) {
+    struct tutti_model *one = shaped(160, 10, 1), *larger = shaped(160, 20, 1);
+    struct tutti_model *two = shaped(161, 10, 1);
+    struct tutti_device_task parts[] = {
+        {.model = one}, {.model = larger}, {.model = two}, {.model = NULL}};
+    struct tutti_device_task part = {.model = larger};
+    struct tutti_batch several = make_batch(parts, COUNT(parts)), single = make_batch(&part, 1);
+    double each = delay(one, &basic);
+
+    /* Each kernel counts, but not twice. */
+    ck_assert_double_eq(delay_of(&several, GPU), 0);
+    ck_assert_double_eq(delay_of(&several, BASIC), 2 * each);
+    ck_assert_double_eq(delay_of(&single, BASIC), each);
+    /* In a device's line it stands for those behind it, but not for another device. */
+    tutti_policy_delay(&several, BASIC, 2 * each);
+    ck_assert_double_eq(delay_of(&single, BASIC), 0);
+    ck_assert_double_eq(delay_of(&single, BASIC_TOO), each);
+    ck_assert_double_eq(delay_of(&several, BASIC), 2 * each);
+    /* When another one takes it over, */
+    tutti_policy_delay(&several, BASIC_TOO, 2 * each);
+    ck_assert_double_eq(delay_of(&single, BASIC), each);
+    ck_assert_double_eq(delay_of(&single, BASIC_TOO), 0);
+    tutti_policy_delay(&several, GPU, 0);
+    ck_assert_double_eq(delay_of(&single, BASIC_TOO), each);
+    /* and when it is over for the kind. */
+    tutti_policy_delay(&several, BASIC, 2 * each);
+    tutti_model_learn(one, &basic, 10);
+    ck_assert_double_eq(delay_of(&single, BASIC_TOO), 0);
+    ck_assert_double_eq(delay_of(&several, BASIC), each);
+    tutti_model_learn(two, &basic, 10);
+    ck_assert_double_eq(delay_of(&several, BASIC), 0);
+    ck_assert_double_ge(delay_of(&several, CPU), 100000);
+}
+END_TEST
+
+START_TEST(losses_take_time) {
+    struct tutti_first_launch *first = tutti_model_first_launch(shaped(150, 10, 1));
+
+    /* A burst of a moment, */
+    for (int i = 0; i < 1000; i++)
+        tutti_first_launch_miss(first, &basic, 5000, 7000);
+    ck_assert_double_eq(tutti_first_launch_lost(first, &basic), 0);
+    /* and one after the other. */
+    for (int i = 1; i <= 10; i++)
+        tutti_first_launch_miss(first, i % 2 ? &basic : &basic_too, 500, 7000 + 800 * i);
+    ck_assert_double_eq(tutti_first_launch_lost(first, &basic_too), 5000);
+    ck_assert_double_eq(tutti_first_launch_lost(first, &cpu), 0);
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {what_nobody_measured,       another_size_tells,
                                   a_small_size_tells_nothing, a_slow_device_shows,
                                   rounds_of_unlike_runs,      a_change_is_followed,
-                                  one_odd_run_does_not_count};
+                                  one_odd_run_does_not_count, a_first_launch_takes_time_on_pocl,
+                                  what_is_kept_was_compiled,  first_launches_tell_of_others,
+                                  losses_take_time,           a_line_has_a_first_launch_once};
+
+    basic_too = basic;
+    basic_too.index = BASIC_TOO;
 
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }

@@ -480,6 +480,180 @@ START_TEST(content_goes_where_its_kernel_is) {
 }
 END_TEST
 
+/* A task that the second device can't execute before so long a time, as it has to be compiled. */
+static struct tutti_plan_task make_new_task(double fast, double slow, double delay) {
+    struct tutti_plan_task task = make_task((double[]){fast, slow});
+
+    task.delay[1] = delay;
+    return task;
+}
+
+/* As the policy does: once a device was given one, the others there come behind its delay. */
+static double burst_of_new(unsigned tasks, struct tutti_plan_task task) {
+    double end = 0;
+
+    for (unsigned i = 0; i < tasks; i++)
+        task.delay[give(&task)] = 0;
+    for (unsigned d = 0; d < machine_size; d++)
+        if (machine[d].ready > end)
+            end = machine[d].ready;
+    return end;
+}
+
+/* For the device of a burst that would be over by then it is too late. */
+START_TEST(a_burst_ends_before_a_first_launch) {
+    for (unsigned tasks = 1; tasks <= 1000; tasks++) {
+        make_machine(1, 1);
+        double end = burst_of_new(tasks, make_new_task(200, 400, 100000));
+
+        ck_assert_double_le(end, 200.0 * tasks);
+        if (tasks <= 500)
+            ck_assert_uint_eq(given[1], 0);
+        if (tasks > 510)
+            ck_assert_uint_ge(given[1], 1);
+    }
+    /* They end together: (T - 100,000) / 400 + T / 200 = 1000. */
+    ck_assert_double_le(machine[1].ready, 167000);
+    ck_assert_uint_ge(given[1], 150);
+}
+END_TEST
+
+/* It is as long, however uncertain the rest is: (100 + 4 * 0.4) / 0.2. */
+START_TEST(a_first_launch_is_no_guess) {
+    make_machine(1, 1);
+    struct tutti_plan_task task = make_new_task(200, 400, 100000);
+    unsigned before = 0;
+
+    task.certainty[1] = TUTTI_GUESSED;
+    while (give(&task) == 0 && before < 2000)
+        before++;
+    ck_assert_uint_ge(before, 507);
+    ck_assert_uint_le(before, 525);
+    ck_assert_double_eq_tol(machine[1].ready, 100400, 1);
+}
+END_TEST
+
+/* The fastest device for a task is no better for it if it has to be compiled there. */
+START_TEST(the_fastest_device_has_a_first_launch_too) {
+    make_machine(1, 1);
+    struct tutti_plan_task task = make_new_task(5000, 1000, 100000);
+
+    for (int i = 0; i < 20; i++)
+        ck_assert_uint_eq(give(&task), 0);
+    while (give(&task) == 0)
+        ck_assert_double_le(machine[0].ready, 110000);
+    struct tutti_plan plan = choose(&task);
+    ck_assert_double_ge(machine[0].ready, 90000);
+    task.delay[1] = 0;
+    plan = choose(&task);
+    ck_assert_uint_eq(plan.device, 1);
+    ck_assert_double_eq(plan.start, 101000);
+    ck_assert_double_eq(plan.end, 102000);
+    ck_assert_double_eq(plan.delay, 0);
+}
+END_TEST
+
+START_TEST(a_delay_is_planned_once) {
+    make_machine(0, 1);
+    struct tutti_plan_task task = make_task((double[]){300});
+
+    task.delay[0] = 50000;
+    struct tutti_plan plan = choose(&task);
+    ck_assert_double_eq(plan.start, 0);
+    ck_assert_double_eq(plan.end, 50300);
+    ck_assert_double_eq(plan.delay, 50000);
+    ck_assert_double_eq(burst_of_new(10, task), 53000);
+}
+END_TEST
+
+/* Each of them is as late as the other: it is no reason to leave one idle. */
+START_TEST(like_devices_share_first_launches) {
+    for (unsigned tasks = 2; tasks <= 64; tasks += 2)
+        for (int known = 0; known < 2; known++) {
+            make_machine(0, 2);
+            struct tutti_plan_task task = make_task((double[]){300, 300});
+            task.delay[0] = task.delay[1] = 100000;
+            for (unsigned d = 0; d < 2; d++)
+                task.certainty[d] = known ? TUTTI_MEASURED : TUTTI_GUESSED;
+            burst_of_new(tasks, task);
+            ck_assert_uint_eq(given[0], tasks / 2);
+            ck_assert_uint_eq(given[1], tasks / 2);
+        }
+}
+END_TEST
+
+/*
+ * One after the other, each is sooner done where it need not be compiled: all together are not. So
+ * a device that would have saved as much as its first launch takes is given one.
+ */
+START_TEST(a_first_launch_that_pays) {
+    struct tutti_plan_task task = make_new_task(5000, 1000, 100000);
+    unsigned rounds = 0;
+
+    for (make_machine(1, 1); choose(&task).device == 0; rounds++) {
+        struct tutti_plan plan = choose(&task);
+        ck_assert_uint_eq(plan.missed, 1);
+        ck_assert_double_eq_tol(plan.loss, 4500, 1); /* with caution */
+        task.lost[1] += plan.loss;
+        ck_assert_uint_lt(rounds, 100);
+    }
+    ck_assert_uint_ge(rounds, 20);
+    ck_assert_uint_le(rounds, 23);
+    /* What it takes is known nevertheless. */
+    ck_assert_double_eq(choose(&task).delay, 100000);
+    ck_assert_double_eq(choose(&task).end, 101000);
+    /* It is no loss where the other one is no better, */
+    task = make_new_task(1000, 5000, 100000);
+    ck_assert_double_eq(choose(&task).loss, 0);
+    /* and behind others it would be that of one task, not of all the line. */
+    machine[0].ready = 20000;
+    ck_assert_uint_eq(choose(&task).device, 0);
+    ck_assert_uint_eq(choose(&task).missed, 1);
+    ck_assert_double_eq(choose(&task).loss, 1000);
+}
+END_TEST
+
+/* Of a kernel that was measured nowhere, too; unless what is said of the other one is far worse. */
+START_TEST(a_cold_kernel_and_a_first_launch) {
+    for (int slower = 2; slower <= 32; slower *= 2) {
+        make_machine(1, 1);
+        struct tutti_plan_task task = make_new_task(100.0 * slower, 100, 100000);
+        task.certainty[0] = task.certainty[1] = TUTTI_GUESSED;
+        ck_assert_uint_eq(give(&task), slower < 10 ? 0 : 1);
+        task.delay[1] = 0;
+        ck_assert_uint_eq(choose(&task).device, 1);
+    }
+    /* A long one had better be where it is fast. */
+    make_machine(1, 1);
+    struct tutti_plan_task task = make_new_task(400000, 100000, 100000);
+    task.certainty[0] = task.certainty[1] = TUTTI_GUESSED;
+    ck_assert_uint_eq(give(&task), 1);
+}
+END_TEST
+
+/* As the policy asks for a thief. */
+START_TEST(taking_what_is_new) {
+    make_machine(1, 1);
+    struct tutti_plan_task task = make_new_task(500, 500, 100000);
+
+    task.able = 1u << 0 | 1u << 1;
+    machine[0].ready = 90000;
+    ck_assert_uint_eq(choose(&task).device, 0);
+    machine[0].ready = 110000;
+    ck_assert_uint_eq(choose(&task).device, 1);
+}
+END_TEST
+
+START_TEST(content_goes_where_its_kernel_is_compiled) {
+    make_machine(2, 0);
+    struct tutti_plan_task reader = make_new_task(200, 100, 100000);
+
+    ck_assert_uint_eq(tutti_policy_place(machine, 2, &reader, 1, MIB, 0), 0);
+    reader.delay[1] = 0;
+    ck_assert_uint_eq(tutti_policy_place(machine, 2, &reader, 1, MIB, 0), 1);
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {equal_devices_share,
                                   unequal_devices_end_together,
@@ -502,7 +676,16 @@ int main(int argc, char **argv) {
                                   taking_from_a_line,
                                   content_is_spread,
                                   content_stays_if_the_device_is_free,
-                                  content_goes_where_its_kernel_is};
+                                  content_goes_where_its_kernel_is,
+                                  a_burst_ends_before_a_first_launch,
+                                  a_first_launch_is_no_guess,
+                                  the_fastest_device_has_a_first_launch_too,
+                                  a_delay_is_planned_once,
+                                  like_devices_share_first_launches,
+                                  a_first_launch_that_pays,
+                                  a_cold_kernel_and_a_first_launch,
+                                  taking_what_is_new,
+                                  content_goes_where_its_kernel_is_compiled};
 
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }

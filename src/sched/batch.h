@@ -40,6 +40,8 @@ struct tutti_batch {
     unsigned late;    /* likewise, once the kernels are there: tutti_batch_devices */
     bool at_home;     /* so are all its views, on any device */
     bool unbrought;   /* in a device's line: its data comes once StarPU's worker takes it */
+    double delay;     /* µs of its time in that line, for first launches of kernels there, */
+    unsigned delayed; /* on this device (a bit) */
     struct tutti_device_use *use; /* of all tasks together, each view once */
     unsigned count, room;
     struct tutti_device_use few[TUTTI_BATCH_FEW]; /* `use`, as long as they have room here */

@@ -260,6 +260,9 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
         cl_ulong length = task->real_end > task->real_start ? task->real_end - task->real_start : 0;
         cl_ulong started = task->enqueued + wait;
         pthread_mutex_lock(&device->place.ends);
+        cl_ulong free = device->place.last_end;
+        free = free > task->enqueued ? free : task->enqueued;
+        double idle = started > free ? (double)(started - free) / 1000 : 0;
         /* Between the two moments of an enqueue this thread may have slept. */
         if (started < device->place.last_end)
             started = device->place.last_end;
@@ -267,6 +270,8 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
         event->ended = device->place.last_end = started + length;
         pthread_mutex_unlock(&device->place.ends);
         time = (double)length / 1000;
+        if (task->result == CL_COMPLETE && task->measured)
+            tutti_first_launch_learn(tutti_model_first_launch(task->model), device, idle);
         if (task->result == CL_COMPLETE)
             tutti_model_learn(task->model, device, time);
     }

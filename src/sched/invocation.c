@@ -21,14 +21,23 @@ unsigned tutti_invocation_add(struct tutti_invocation *call, unsigned index) {
 }
 
 struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) {
+    const struct tutti_range *range = call->range;
     struct tutti_model_key key = {tutti_kernel_identity(call->kernel), 0, 1};
-    for (cl_uint d = 0; d < call->range->dimensions; d++) {
-        key.items *= call->range->global[d];
-        tutti_model_mix(&key, call->range->global[d]);
-        tutti_model_mix(&key, call->range->local_given ? call->range->local[d] : 0);
+    size_t offset = 0, widest = 0;
+    for (cl_uint d = 0; d < range->dimensions; d++) {
+        key.items *= range->global[d];
+        offset |= range->offset[d];
+        widest = range->global[d] > widest ? range->global[d] : widest;
+        tutti_model_mix(&key, range->local_given ? range->local[d] : range->global[d]);
     }
+    bool small = widest < TUTTI_POCL_SMALL;
+    tutti_model_mix(&key, range->local_given | (offset != 0) << 1 | small << 2);
+    uint64_t shape = key.sizes;
+    for (cl_uint d = 0; d < range->dimensions && range->local_given; d++)
+        tutti_model_mix(&key, range->global[d]);
     for (unsigned i = 0; i < call->count; i++)
         tutti_model_mix(&key, tutti_mem_bytes(call->mem[i]));
+    tutti_model_shape(&key, shape);
     return tutti_model_find(&key);
 }
 
@@ -57,7 +66,7 @@ unsigned tutti_invocation_devices(const struct tutti_invocation *call) {
 
 /* A launch, and what was found of it. */
 struct recent {
-    struct tutti_range range; /* offsets aside */
+    struct tutti_range range;
     unsigned of_function;     /* devices that had the kernel */
     unsigned count;
     uint64_t sizes; /* of the memory objects */
@@ -65,10 +74,12 @@ struct recent {
     struct tutti_model *model;
 };
 
+/* To the model, and to what devices allow. */
 static bool is_like(const struct tutti_range *a, const struct tutti_range *b) {
     bool like = a->dimensions == b->dimensions && a->local_given == b->local_given;
     for (cl_uint d = 0; like && d < a->dimensions; d++)
-        like = a->global[d] == b->global[d] && (!a->local_given || a->local[d] == b->local[d]);
+        like = a->global[d] == b->global[d] && !a->offset[d] == !b->offset[d] &&
+               (!a->local_given || a->local[d] == b->local[d]);
     return like;
 }
 

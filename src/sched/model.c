@@ -67,12 +67,14 @@ struct family {
     struct ratios ratios;
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs; 0: none */
     _Atomic uint64_t items[TUTTI_MAX_DEVICES];
+    struct tutti_first_launch *first; /* of each shape */
 };
 
 struct tutti_model {
     struct tutti_model *_Atomic next;
     struct tutti_model_key key;
     struct family *family;                  /* NULL when out of memory */
+    struct tutti_first_launch *first;       /* so is that; and for copies, which are no kernels */
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind of device; 0: not measured */
     atomic_uint runs[TUTTI_MAX_DEVICES];
     atomic_bool learnt[TUTTI_MAX_DEVICES]; /* in this process */
@@ -115,6 +117,9 @@ static struct tutti_model *find_or_make(const struct tutti_model_key *key) {
     if (!model && (model = calloc(1, sizeof(*model)))) {
         model->key = *key;
         model->family = family_of(key->code);
+        if (model->family && key->code != 0)
+            model->first = tutti_first_launch_find(&model->family->first,
+                                                   (unsigned)(key->sizes >> TUTTI_MODEL_SHAPE));
         atomic_store_explicit(place, model, memory_order_release);
     }
     return model;
@@ -173,6 +178,7 @@ static void take_stored(const struct tutti_model_entry *entry, void *unused) {
         model->time[kind] = entry->time;
         relate(model, kind, entry->time);
         model->runs[kind] = FIRST_RUNS - STORED_RUNS_AGAIN;
+        tutti_first_launch_note_kept(model->first, entry->identity);
     }
 }
 
@@ -292,6 +298,10 @@ double tutti_model_expect(const struct tutti_model *model, const struct tutti_re
     return tutti_model_estimate(model, device, &certainty);
 }
 
+struct tutti_first_launch *tutti_model_first_launch(const struct tutti_model *model) {
+    return model ? model->first : NULL;
+}
+
 void tutti_model_try(struct tutti_model *model, const struct tutti_real_device *device,
                      bool tries) {
     if (model && tries)
@@ -366,6 +376,7 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
         return;
     if (time <= 0)
         time = LEAST_MICROSECONDS / 10; /* 0 means "not measured" */
+    tutti_first_launch_end(model->first, device);
     unsigned kind = device->kind;
     _Atomic double *learnt = &model->time[kind];
     double before = atomic_load_explicit(learnt, memory_order_relaxed), after;

@@ -2,6 +2,7 @@
 #ifndef TUTTI_MODEL_H
 #define TUTTI_MODEL_H
 
+#include "sched/first_launch.h"
 #include "sched/policy_choose.h"
 #include "virtual_device/device.h"
 
@@ -11,9 +12,18 @@
  */
 struct tutti_model_key {
     uint64_t code;  /* identity of the kernel's code */
-    uint64_t sizes; /* hash of all sizes, see tutti_model_mix */
+    uint64_t sizes; /* hash of all sizes, see tutti_model_mix and tutti_model_shape */
     uint64_t items; /* work-items: what the prior goes by */
 };
+
+/*
+ * Ends the sizes: what a driver may compile the kernel for, as hashed by then, becomes their upper
+ * bits. So other sizes of that shape are known as such, on disk too.
+ */
+#define TUTTI_MODEL_SHAPE 48
+static inline void tutti_model_shape(struct tutti_model_key *key, uint64_t shape) {
+    key->sizes = key->sizes >> (64 - TUTTI_MODEL_SHAPE) | shape << TUTTI_MODEL_SHAPE;
+}
 
 static inline void tutti_model_mix(struct tutti_model_key *key, uint64_t value) {
     key->sizes = (key->sizes ^ value) * 0x9e3779b97f4a7c15u;
@@ -37,6 +47,9 @@ struct tutti_model *tutti_model_find(const struct tutti_model_key *key);
 double tutti_model_estimate(const struct tutti_model *model, const struct tutti_real_device *device,
                             enum tutti_certainty *certainty);
 double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device);
+
+/* What a device needs before it executes such a kernel for the first time. */
+struct tutti_first_launch *tutti_model_first_launch(const struct tutti_model *model);
 
 /*
  * Notes that the device will execute it though it was not measured there; and takes that back.

@@ -76,6 +76,12 @@ static struct tutti_batch *batch_of(struct starpu_task *task) {
     return tutti_device_task_batch(task);
 }
 
+/* With the lock held, like tutti_policy_delay. Mostly there is nothing to do. */
+static void note_delay(struct tutti_batch *batch, unsigned device, double delay) {
+    if (delay > 0 || batch->delayed)
+        tutti_policy_delay(batch, device, delay);
+}
+
 /*
  * After a first measurement: what waits may take much longer, or shorter. Not each time where each
  * command is the first of its kind. With the lock held.
@@ -93,7 +99,8 @@ static void estimate_again(double now) {
              task != starpu_task_list_end(&line->tasks); task = starpu_task_list_next(task)) {
             struct tutti_plan_task estimate;
             tutti_policy_expect(batch_of(task), &estimate);
-            waiting += task->predicted = estimate.length[d];
+            waiting += task->predicted = estimate.delay[d] + estimate.length[d];
+            note_delay(batch_of(task), d, estimate.delay[d]);
         }
         tutti_line_expect(line, waiting);
     }
@@ -108,6 +115,7 @@ static void put(struct starpu_task *task, const struct tutti_plan *plan, double 
     if (plan->probes)
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, device, true);
+    note_delay(batch, plan->device, plan->delay);
     tutti_device_task_decide(batch, 1u << plan->device);
     starpu_task_set_implementation(task, tutti_device_task_implementation(batch, device));
     tutti_log(DEBUG, "real device %u: a task is expected to begin in %.0f us and to take %.0f%s%s",
@@ -145,7 +153,7 @@ void tutti_policy_look_again(const struct tutti_real_device *device) {
  */
 static void note_waiting(const struct tutti_batch *batch, const struct tutti_plan_task *task,
                          const struct tutti_plan *plan, double now) {
-    double length = plan->end - plan->start, wait = plan->start - now;
+    double length = task->length[plan->device], wait = plan->start - now;
     bool known = task->certainty[plan->device] != TUTTI_GUESSED;
     if (!known && policy.line[plan->device].unfinished > 0)
         length = wait = INFINITY;
@@ -170,6 +178,7 @@ static int push(struct starpu_task *starpu_task) {
     look_at_devices(batch->user.order, now);
     struct tutti_plan plan = tutti_policy_choose(policy.device, count, &task, now);
     tutti_policy_book(policy.device, count, &task, &plan, now);
+    tutti_policy_miss(batch, &plan, now);
     note_waiting(batch, &task, &plan, now);
     bool prefetches = worth_prefetching(&plan);
     batch->unbrought = plan.moves && !prefetches;
@@ -232,7 +241,7 @@ static void take_in_turn(const struct tutti_real_device *thief) {
         struct tutti_batch *batch = batch_of(first);
         bool older = starpu_task_list_empty(&from->tasks) ||
                      batch->user.order < batch_of(starpu_task_list_front(&from->tasks))->user.order;
-        if (older && batch->at_home && first->predicted > IN_TURN &&
+        if (older && batch->at_home && first->predicted - batch->delay > IN_TURN &&
             tutti_batch_devices(batch) & 1u << thief->index)
             from = line;
     }
@@ -240,8 +249,10 @@ static void take_in_turn(const struct tutti_real_device *thief) {
         return;
     struct starpu_task *task = starpu_task_list_front(&from->tasks);
     double now = now_in_us(), start = now + tutti_line_busy(own, now);
-    struct tutti_plan plan = {
-        .device = thief->index, .start = start, .end = start + task->predicted};
+    struct tutti_plan plan = {.device = thief->index,
+                              .start = start,
+                              .end = start + task->predicted,
+                              .delay = batch_of(task)->delay};
     move_over(from, task, &plan, now);
 }
 

@@ -190,12 +190,26 @@ static bool is_worth_a_try(unsigned count, const struct tutti_plan_task *task, u
     return 1 / task->length[device] >= SHARE_TO_TRY * known;
 }
 
-/* How bad the device is for the task, in µs from now. `leading` is the outlook of the fastest. */
+/*
+ * What is left of the delay once others took longer by so much for want of the device. Each time by
+ * itself they may be sooner done than its first launch, and all together take longer for good: so
+ * it costs at most twice what would have been best.
+ */
+static double delay_left(const struct tutti_plan_task *task, unsigned device) {
+    double left = task->delay[device] - task->lost[device];
+    return left > 0 ? left : 0;
+}
+
+/*
+ * How bad the device is for the task, in µs from now. `leading` is the outlook of the fastest. The
+ * delay is as long however long the kernel is, and no multiple of it.
+ */
 static double weigh(const struct tutti_plan_task *task, unsigned device, unsigned lead,
                     const struct outlook *outlook, const struct outlook *leading, double now) {
     double length = task->length[device], least = task->length[lead];
     enum tutti_certainty certainty = task->certainty[device];
-    double wait = outlook->start - now + outlook->evicted + outlook->price;
+    double wait =
+        outlook->start - now + outlook->evicted + outlook->price + delay_left(task, device);
     if (length <= least)
         return wait + length;
     bool far_slower = certainty == TUTTI_MEASURED && length > FAR_SLOWER * least &&
@@ -203,13 +217,39 @@ static double weigh(const struct tutti_plan_task *task, unsigned device, unsigne
     return wait + length * (far_slower ? CAUTION_FAR_SLOWER : caution[certainty]);
 }
 
+/* Of a kernel that was measured nowhere: is the device sooner done, and not far slower? */
+static bool is_sooner(const struct tutti_plan_task *task, unsigned device, unsigned lead) {
+    double length = task->length[device], least = task->length[lead];
+    return length + task->delay[device] < least + task->delay[lead] && length <= FAR_SLOWER * least;
+}
+
 /* May the task go to the device? `lead` is the fastest. */
 static bool is_candidate(unsigned count, const struct tutti_plan_task *task, unsigned device,
                          unsigned lead, bool cold) {
-    bool leads = task->length[device] <= task->length[lead];
+    bool leads =
+        task->length[device] <= task->length[lead] || (cold && is_sooner(task, device, lead));
     return is_one_of(device, task->able) && (leads || (!cold && !is_one_of(device, task->tried))) &&
            (device == lead || task->certainty[device] == TUTTI_MEASURED ||
             is_worth_a_try(count, task, device));
+}
+
+/* Which device would have the task if none had a delay? */
+static void find_loss(struct tutti_plan *plan, unsigned count, const struct tutti_plan_task *task,
+                      unsigned candidates, const double *cost, const struct outlook *outlook) {
+    unsigned best = plan->device, missed = best;
+    double least = cost[best] - delay_left(task, best);
+    for (unsigned d = 0; d < count; d++)
+        if (is_one_of(d, candidates) && task->delay[d] > 0 &&
+            cost[d] - delay_left(task, d) < least) {
+            least = cost[d] - delay_left(task, d);
+            missed = d;
+        }
+    if (missed == best)
+        return;
+    /* What is before the task is there for all the others, which count it, too. */
+    double own = task->length[best] + outlook[best].moved, loss = cost[best] - least;
+    plan->missed = missed;
+    plan->loss = loss < own ? loss : own;
 }
 
 struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, unsigned count,
@@ -237,15 +277,18 @@ struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, u
     for (unsigned d = 0; d < count; d++)
         if (is_one_of(d, candidates) && cost[d] <= limit && outlook[d].moved < outlook[best].moved)
             best = d;
-    return (struct tutti_plan){
+    struct tutti_plan plan = {
         .device = best,
         .start = outlook[best].start,
-        .end = outlook[best].start + task->length[best],
+        .end = outlook[best].start + task->delay[best] + task->length[best],
+        .delay = task->delay[best],
         .moves = outlook[best].moved > 0,
         .evicts = outlook[best].evicted > 0,
         .probes =
             task->certainty[best] != TUTTI_MEASURED && task->length[best] > task->length[lead],
     };
+    find_loss(&plan, count, task, candidates, cost, outlook);
+    return plan;
 }
 
 void tutti_policy_book(struct tutti_plan_device *devices, unsigned count,

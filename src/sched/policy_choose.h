@@ -49,6 +49,9 @@ struct tutti_plan_task {
     double length[TUTTI_PLAN_DEVICES];
     enum tutti_certainty certainty[TUTTI_PLAN_DEVICES];
     double launch; /* what a GPU's driver takes to begin it */
+    /* What a device takes before it can execute it for the first time, when its turn has come; */
+    double delay[TUTTI_PLAN_DEVICES];
+    double lost[TUTTI_PLAN_DEVICES]; /* and what others took longer so far because of that. */
     unsigned count;
     const struct tutti_plan_data *data;
 };
@@ -56,9 +59,12 @@ struct tutti_plan_task {
 struct tutti_plan {
     unsigned device;
     double start, end; /* expected */
+    double delay;      /* the device's, from the start on */
     bool moves;        /* some data must be brought */
     bool evicts;       /* something must leave the device's memory */
     bool probes;       /* where it was not measured, nor on a device of that kind that leads */
+    double loss;       /* µs that the task takes longer than if no device had a delay */
+    unsigned missed;   /* if that is not 0: the device where it would be then */
 };
 
 /* The device on which the task is expected to end first, but for reasons given in the .c file. */

@@ -10,7 +10,7 @@ static void begin(struct tutti_plan_task *task, unsigned able) {
     task->count = 0;
     task->launch = 0;
     for (unsigned d = 0; d < TUTTI_PLAN_DEVICES; d++) {
-        task->length[d] = 0;
+        task->length[d] = task->delay[d] = task->lost[d] = 0;
         task->certainty[d] = TUTTI_MEASURED;
     }
 }
@@ -30,17 +30,66 @@ static void add(struct tutti_plan_task *task, const struct tutti_model *model) {
     }
 }
 
+/* Does one of those before it begin with the same first launch? */
+static bool is_repeated(const struct tutti_batch *batch, const struct tutti_device_task *part,
+                        const struct tutti_first_launch *first) {
+    const struct tutti_device_task *other = batch->first;
+    while (other != part && tutti_model_first_launch(other->model) != first)
+        other = other->next;
+    return other != part;
+}
+
+/* What devices need before they execute that, unless it is in their line already. */
+static void add_first(struct tutti_plan_task *task, const struct tutti_first_launch *first,
+                      unsigned delayed) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; d < list->count; d++) {
+        const struct tutti_real_device *device = list->device[d];
+        if (!(task->able & 1u << d) ||
+            (tutti_first_launch_is_planned(first, device) && !(delayed & 1u << d)))
+            continue;
+        task->delay[d] += tutti_first_launch_delay(first, device);
+        task->lost[d] += tutti_first_launch_lost(first, device);
+    }
+}
+
 void tutti_policy_expect_kernel(const struct tutti_model *model, unsigned able,
                                 struct tutti_plan_task *task) {
+    const struct tutti_first_launch *first = tutti_model_first_launch(model);
     begin(task, able);
     if (model)
         add(task, model);
+    if (!tutti_first_launch_is_over(first, able))
+        add_first(task, first, 0);
 }
 
 void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task) {
     begin(task, tutti_batch_devices(batch));
-    for (struct tutti_device_task *part = batch->first; part; part = part->next)
+    for (struct tutti_device_task *part = batch->first; part; part = part->next) {
+        const struct tutti_first_launch *first = tutti_model_first_launch(part->model);
         add(task, part->model);
+        if (!tutti_first_launch_is_over(first, task->able) && !is_repeated(batch, part, first))
+            add_first(task, first, batch->delayed);
+    }
+}
+
+void tutti_policy_delay(struct tutti_batch *batch, unsigned device, double delay) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (struct tutti_device_task *part = batch->first; part; part = part->next) {
+        struct tutti_first_launch *first = tutti_model_first_launch(part->model);
+        if (batch->delayed)
+            tutti_first_launch_plan(first, list->device[__builtin_ctz(batch->delayed)], false);
+        if (delay > 0)
+            tutti_first_launch_plan(first, list->device[device], true);
+    }
+    batch->delayed = delay > 0 ? 1u << device : 0;
+    batch->delay = delay;
+}
+
+void tutti_policy_miss(const struct tutti_batch *batch, const struct tutti_plan *plan, double now) {
+    const struct tutti_real_device *device = tutti_devices()->device[plan->missed];
+    for (struct tutti_device_task *part = batch->first; part && plan->loss > 0; part = part->next)
+        tutti_first_launch_miss(tutti_model_first_launch(part->model), device, plan->loss, now);
 }
 
 void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task *task,

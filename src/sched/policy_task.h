@@ -15,6 +15,15 @@ void tutti_policy_expect_kernel(const struct tutti_model *model, unsigned able,
 void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task);
 
 /*
+ * The batch is in the device's line, where so much of its time is for first launches of kernels
+ * (first_launch.h): those behind it there need none. It is in no other line any more.
+ */
+void tutti_policy_delay(struct tutti_batch *batch, unsigned device, double delay);
+
+/* The batch was planned where it takes longer than it would on a device that has a delay. */
+void tutti_policy_miss(const struct tutti_batch *batch, const struct tutti_plan *plan, double now);
+
+/*
  * After that: where its data is. It is not locked: StarPU may move some meanwhile. The task refers
  * to `data`.
  */

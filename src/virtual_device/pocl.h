@@ -23,6 +23,13 @@ struct tutti_pocl_launch {
     bool offset;      /* other than zero */
 };
 
+/*
+ * It compiles that code at the first launch, for each work-group size, kind of offset and whether
+ * the index space has fewer than so many work-items in each dimension. If the size is left to it,
+ * it chooses one by the index space. Its cache on disk keeps the code for other processes.
+ */
+#define TUTTI_POCL_SMALL 65535u
+
 /* Is there no other device that it could be confused with? Then no need for the next two. */
 bool tutti_pocl_is_safe(const struct tutti_real_device *device);
 
