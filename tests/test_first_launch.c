@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
 
     setenv("POCL_DEVICES", "pthread basic", 1);
     setenv("POCL_MAX_PTHREAD_COUNT", "2", 1);
-    setenv("TUTTI_DEVICES", "pthread,basic", 1);
+    setenv("TUTTI_DEVICES", "portable", 1);
     for (size_t i = 0; i < COUNT(apart) && argc == 2; i++)
         if (strcmp(argv[1], apart[i].name) == 0)
             return test_main(1, argv, apart[i].test, 1);

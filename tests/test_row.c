@@ -572,6 +572,8 @@ int main(int argc, char **argv) {
     if (argc == 2 && strcmp(argv[1], "--streams") == 0)
         return test_streams(1, argv, "pthread");
     setenv("POCL_DEVICES", "pthread", 1);
+    setenv("POCL_MAX_PTHREAD_COUNT", "2", 1); /* with many it takes long to begin a kernel */
+    setenv("TUTTI_DEVICES", "portable", 1);
     setenv("TUTTI_MODELS", "none", 1);
     if (argc == 2 && strcmp(argv[1], "--end") == 0)
         return test_main_logged(1, argv, last, COUNT(last));

@@ -138,6 +138,7 @@ static void enter_queue(cl_command_queue queue, cl_event event) {
     else
         queue->first = event;
     queue->last = event;
+    atomic_store_explicit(&queue->holds, true, memory_order_relaxed);
 }
 
 /* Lock held. On failure the edges made so far stay: the command fails instead of being lost. */

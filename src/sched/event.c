@@ -183,6 +183,8 @@ static void leave_queue(cl_event event) {
         event->next->previous = event->previous;
     else
         queue->last = event->previous;
+    if (!queue->first)
+        atomic_store_explicit(&queue->holds, false, memory_order_release);
     event->previous = event->next = NULL;
 }
 

@@ -53,6 +53,8 @@ bool tutti_queue_uses_host(cl_command_queue queue) {
 
 /* Waits for all that is in the queue; CL_OUT_OF_HOST_MEMORY. */
 static cl_int wait_for_all(cl_command_queue queue) {
+    if (!atomic_load_explicit(&queue->holds, memory_order_acquire))
+        return CL_SUCCESS;
     pthread_mutex_lock(&queue->context->graph.lock);
     bool empty = !queue->first;
     /* The last command of an in-order queue is published after all others. */

@@ -18,6 +18,7 @@ struct _cl_command_queue {
     unsigned held;        /* in-order: how many commands are held (hold.h) */
     cl_event outsider;    /* in-order: the last held one that waits for others than its queue's */
     cl_event fence;       /* later commands wait for it: barrier, native kernel; retained */
+    atomic_bool holds;    /* is there a `first`? Changed with the lock */
     _Atomic cl_int error; /* of a command of this queue since the last clFinish */
 };
 
