@@ -2,6 +2,7 @@
 #include "support.h"
 
 #include <pthread.h>
+#include <time.h>
 #include <unistd.h>
 
 static const char broken_source[] =
@@ -293,6 +294,63 @@ START_TEST(binary_round_trip) {
 }
 END_TEST
 
+static double seconds(const struct timespec *from, const struct timespec *to) {
+    return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_nsec - from->tv_nsec) / 1e9;
+}
+
+/* To compile for the binary once more may take many times as long: PoCL does, for any work-group.
+ */
+START_TEST(binary_of_many_kernels) {
+    static const char one[] = "kernel void work%d(global int *data, int rounds) {\n"
+                              "    local int row[64];\n"
+                              "    int i = get_global_id(0), l = get_local_id(0) & 63;\n"
+                              "    row[l] = data[i];\n"
+                              "    barrier(CLK_LOCAL_MEM_FENCE);\n"
+                              "    for (int r = 0; r < rounds; r++) {\n"
+                              "        data[i] += (int)(sin((float)row[r & 63]) * SCALE);\n"
+                              "        barrier(CLK_LOCAL_MEM_FENCE);\n"
+                              "    }\n"
+                              "    data[i] = %d + SCALE;\n"
+                              "}\n";
+    char source[16384];
+    size_t length = (size_t)sprintf(source, "/* %d, in no cache */\n", (int)getpid());
+    cl_program program, again;
+    cl_int data = 0, rounds = 0;
+    struct timespec start, built, given;
+
+    skip_on(POCL, "PoCL 3.1 compiles each kernel once more");
+    for (int i = 0; i < 10; i++)
+        length += (size_t)sprintf(source + length, one, i, i);
+    clock_gettime(CLOCK_MONOTONIC, &start);
+    program = make_program_with(source, "-DSCALE=30");
+    clock_gettime(CLOCK_MONOTONIC, &built);
+    size_t size = get_info(size_t, clGetProgramInfo, program, CL_PROGRAM_BINARY_SIZES);
+    unsigned char *binary = malloc(size);
+    const unsigned char *constant = binary;
+    ck_ok(clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof(binary), &binary, NULL));
+    clock_gettime(CLOCK_MONOTONIC, &given);
+    ck_assert_msg(seconds(&built, &given) < seconds(&start, &built),
+                  "built in %.2f s, but the binary took %.2f s", seconds(&start, &built),
+                  seconds(&built, &given));
+    ck_ok(clReleaseProgram(program));
+
+    /* The options are those of its build. */
+    again = ck_made(clCreateProgramWithBinary(context, 1, &device, &size, &constant, NULL, &error));
+    ck_ok(clBuildProgram(again, 0, NULL, NULL, NULL, NULL));
+    cl_kernel kernel = make_kernel(again, "work7");
+    cl_mem buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(data), &data);
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(rounds), &rounds));
+    launch(kernel, 1);
+    read_ints(buffer, &data, 1);
+    ck_assert_int_eq(data, 37);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseProgram(again));
+    free(binary);
+}
+END_TEST
+
 START_TEST(binary_wrong) {
     const unsigned char *garbage = (const unsigned char *)"this is no binary of any device at all";
     const unsigned char *none = NULL;
@@ -500,6 +558,7 @@ int main(int argc, char **argv) {
         build_with_a_callback,
         build_failure_with_a_callback,
         binary_round_trip,
+        binary_of_many_kernels,
         binary_wrong,
         binary_cut_short,
         compile_and_link,

@@ -10,7 +10,7 @@
  * keep their final zero, so that they can be used in place.
  */
 static const char magic[8] = "TUTTIBIN";
-#define CONTAINER_VERSION 1
+#define CONTAINER_VERSION 2
 #define HEADER_SIZE (sizeof(magic) + 2 * sizeof(uint64_t))
 
 /* Far above any real kernel; keeps a forged count from reserving memory. */
@@ -88,6 +88,7 @@ bool tutti_binary_encode(struct tutti_binary *binary) {
     for (unsigned i = 0; i < binary->count; i++) {
         put_number(&w, binary->entry[i].identity);
         put_string(&w, binary->entry[i].device_name);
+        put_number(&w, binary->entry[i].is_source);
         put_blob(&w, binary->entry[i].bytes, binary->entry[i].size);
     }
     put_number(&w, binary->signatures.count);
@@ -190,7 +191,8 @@ static cl_int take_all(struct cursor *c, struct tutti_binary *binary) {
         struct tutti_binary_entry *entry = &binary->entry[binary->count];
         entry->identity = take_number(c);
         entry->device_name = take_string(c);
-        entry->bytes = take_blob(c, &entry->size);
+        entry->is_source = take_number(c) != 0;
+        entry->bytes = entry->is_source ? take_string(c) : take_blob(c, &entry->size);
         if (c->failed)
             return CL_INVALID_BINARY;
     }

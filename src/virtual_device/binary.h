@@ -8,6 +8,7 @@
 struct tutti_binary_entry {
     uint64_t identity; /* struct tutti_real_device */
     const char *device_name;
+    bool is_source; /* `bytes` are a string, to be built with the options of the binary */
     const void *bytes;
     size_t size;
 };

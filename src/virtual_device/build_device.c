@@ -137,9 +137,11 @@ static cl_int call(const struct tutti_build_job *job, const struct tutti_real_de
  */
 static char *extended_options(const struct tutti_build_job *job,
                               const struct tutti_real_device *device, bool informed) {
-    const char *given = job->options ? job->options : "";
+    bool kept = tutti_program_source_entry(job->program, device) != NULL;
+    const char *given = kept ? job->program->loaded->options : job->options ? job->options : "";
     cl_uint shown = tutti_merged()->version;
-    bool older = job->text && shown < 300 && device->version > shown && !strstr(given, "-cl-std=");
+    bool older =
+        (job->text || kept) && shown < 300 && device->version > shown && !strstr(given, "-cl-std=");
     char *options = NULL;
     if (asprintf(&options, "%s %s%s", informed ? argument_option : "",
                  older ? "-cl-std=CL1.2 " : "", given) < 0)
@@ -163,7 +165,8 @@ static cl_int call_informed(const struct tutti_build_job *job,
                             const struct tutti_real_device *device, cl_program real,
                             const cl_program *headers) {
     /* Of a binary the options say only that they are those of its build. */
-    if (job->program->origin == TUTTI_PROGRAM_BINARY)
+    if (job->program->origin == TUTTI_PROGRAM_BINARY &&
+        !tutti_program_source_entry(job->program, device))
         return call(job, device, real, job->options, headers);
     bool asked = job->options && strstr(job->options, argument_option);
     cl_int error = call_extended(job, device, real, headers, !asked);

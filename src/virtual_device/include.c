@@ -141,3 +141,29 @@ char *tutti_source_with_includes(const char *source, const char *options) {
     }
     return text.bytes;
 }
+
+/* The line that goes on before this place of the text: lines may be joined. */
+static const char *line_start(const char *text, const char *at) {
+    while (at > text && (at[-1] != '\n' || (at - 1 > text && strchr("\\\r", at[-2]))))
+        at--;
+    return at;
+}
+
+/* May the word there be a directive's, or the end of __has_include? Not in "this includes". */
+static bool directs(const char *text, const char *word) {
+    static const char *const signs[] = {"#", "%:", "\?\?=", "*/", "__has_"};
+    const char *start = line_start(text, word);
+    bool found = false;
+    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]) && !found; i++)
+        found = memmem(start, (size_t)(word - start), signs[i], strlen(signs[i]));
+    return found;
+}
+
+bool tutti_source_reads_files(const char *source, const char *options) {
+    static const char *const words[] = {"include", "import"};
+    bool reads = options && strstr(options, "include");
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        for (const char *at = source; !reads && (at = strstr(at, words[i])); at++)
+            reads = directs(source, at);
+    return reads;
+}

@@ -2,6 +2,7 @@
 #ifndef TUTTI_INCLUDE_H
 #define TUTTI_INCLUDE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -11,5 +12,8 @@
  * are those past 16 MiB. NULL when there is no memory; free() it.
  */
 char *tutti_source_with_includes(const char *source, const char *options);
+
+/* May a compiler read files for it, by a directive or an option? When in doubt, yes. */
+bool tutti_source_reads_files(const char *source, const char *options);
 
 #endif

@@ -5,6 +5,7 @@
 #include "log.h"
 #include "sched/model.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/include.h"
 #include "virtual_device/kernel_create.h"
 #include "virtual_device/pocl.h"
 
@@ -36,32 +37,12 @@ static bool is_early(void) {
     return wanted && strcmp(wanted, "early") == 0;
 }
 
-/* The line that goes on before this place of the text: lines may be joined. */
-static const char *line_start(const char *text, const char *at) {
-    while (at > text && (at[-1] != '\n' || (at - 1 > text && strchr("\\\r", at[-2]))))
-        at--;
-    return at;
-}
-
-/* May the word there be a directive's, or the end of __has_include? Not in "this includes". */
-static bool directs(const char *text, const char *word) {
-    static const char *const signs[] = {"#", "%:", "\?\?=", "*/", "__has_"};
-    const char *start = line_start(text, word);
-    bool found = false;
-    for (size_t i = 0; i < sizeof(signs) / sizeof(signs[0]) && !found; i++)
-        found = memmem(start, (size_t)(word - start), signs[i], strlen(signs[i]));
-    return found;
-}
-
-/* Files may be others then, or gone. */
-static bool reads_files(const struct tutti_build_job *job) {
-    static const char *const words[] = {"include", "import"};
-    const char *source = job->program->source;
-    bool reads = job->options && strstr(job->options, "include");
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        for (const char *at = source; !reads && (at = strstr(at, words[i])); at++)
-            reads = directs(source, at);
-    return reads;
+/* From nothing but its source? Files may be others later, or gone. */
+static bool compiles_from_memory(const struct tutti_build_job *job,
+                                 const struct tutti_real_device *device) {
+    if (job->program->origin == TUTTI_PROGRAM_SOURCE)
+        return !tutti_source_reads_files(job->program->source, job->options);
+    return tutti_program_source_entry(job->program, device) != NULL;
 }
 
 /* How long the program's kernels waited for one of such devices, when they did so long enough. */
@@ -73,9 +54,8 @@ static struct tutti_model *model_of(uint64_t program) {
 bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *device,
                                const struct tutti_real_device *lead) {
-    return job->operation == TUTTI_BUILD && job->program->origin == TUTTI_PROGRAM_SOURCE &&
-           !is_early() && tutti_pocl_is(device) && device->at_home && !reads_files(job) &&
-           has_alike(job, device, lead) &&
+    return job->operation == TUTTI_BUILD && !is_early() && tutti_pocl_is(device) &&
+           device->at_home && compiles_from_memory(job, device) && has_alike(job, device, lead) &&
            !tutti_model_is_measured(model_of(job->identity), device);
 }
 

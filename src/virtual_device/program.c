@@ -115,6 +115,28 @@ static cl_program make_real_il(cl_program program, const struct tutti_real_devic
     return real;
 }
 
+static cl_program make_real_source(const char *source, const struct tutti_real_device *device,
+                                   cl_int *error) {
+    static const char byte_order_mark[] = "\xef\xbb\xbf";
+    const char *prologue = tutti_source_prologue(device);
+    const char *texts[] = {prologue, source};
+    cl_uint skipped = *prologue ? 0 : 1;
+    if (!device->dispatch->clCreateProgramWithSource)
+        return NULL;
+    /* Compilers pass over it, but at the start only. */
+    if (*prologue && strncmp(source, byte_order_mark, strlen(byte_order_mark)) == 0)
+        texts[1] += strlen(byte_order_mark);
+    return device->dispatch->clCreateProgramWithSource(device->place.context, 2 - skipped,
+                                                       texts + skipped, NULL, error);
+}
+
+const struct tutti_binary_entry *
+tutti_program_source_entry(cl_program program, const struct tutti_real_device *device) {
+    const struct tutti_binary_entry *entry =
+        program->origin == TUTTI_PROGRAM_BINARY ? tutti_binary_find(program->loaded, device) : NULL;
+    return entry && entry->is_source ? entry : NULL;
+}
+
 cl_program tutti_program_make_real(cl_program program, const struct tutti_real_device *device,
                                    cl_int *error) {
     const cl_icd_dispatch *dispatch = device->dispatch;
@@ -122,16 +144,10 @@ cl_program tutti_program_make_real(cl_program program, const struct tutti_real_d
     cl_program real = NULL;
     *error = CL_INVALID_OPERATION;
     tutti_driver_lock(device);
-    if (program->origin == TUTTI_PROGRAM_SOURCE && dispatch->clCreateProgramWithSource) {
-        static const char byte_order_mark[] = "\xef\xbb\xbf";
-        const char *prologue = tutti_source_prologue(device);
-        const char *texts[] = {prologue, program->source};
-        cl_uint skipped = *prologue ? 0 : 1;
-        /* Compilers pass over it, but at the start only. */
-        if (*prologue && strncmp(program->source, byte_order_mark, strlen(byte_order_mark)) == 0)
-            texts[1] += strlen(byte_order_mark);
-        real =
-            dispatch->clCreateProgramWithSource(context, 2 - skipped, texts + skipped, NULL, error);
+    if (program->origin == TUTTI_PROGRAM_SOURCE) {
+        real = make_real_source(program->source, device, error);
+    } else if (tutti_program_source_entry(program, device)) {
+        real = make_real_source(tutti_program_source_entry(program, device)->bytes, device, error);
     } else if (program->origin == TUTTI_PROGRAM_BINARY && dispatch->clCreateProgramWithBinary) {
         const struct tutti_binary_entry *entry = tutti_binary_find(program->loaded, device);
         const unsigned char *bytes = entry ? entry->bytes : NULL;

@@ -93,6 +93,10 @@ cl_program tutti_program_create_binary(cl_context context, const void *bytes, si
                                        cl_int *error);
 cl_program tutti_program_create_il(cl_context context, const void *il, size_t size, cl_int *error);
 
+/* What stands for that device's binary in the program's, if it is a source; else NULL. */
+const struct tutti_binary_entry *tutti_program_source_entry(cl_program program,
+                                                            const struct tutti_real_device *device);
+
 /* A new real program from the source, binary or intermediate language, not built. */
 cl_program tutti_program_make_real(cl_program program, const struct tutti_real_device *device,
                                    cl_int *error);

@@ -3,6 +3,8 @@
 
 #include "log.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/include.h"
+#include "virtual_device/pocl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -160,6 +162,17 @@ static void *real_binary(cl_program real, const cl_icd_dispatch *dispatch, size_
     return bytes;
 }
 
+/*
+ * To give a binary out, PoCL compiles each kernel once more, for any size of work-group: that can
+ * take a hundred times as long as the build. It has a cache of its own for sources, with kernels
+ * for the sizes in use. So the source stands for its binary, unless files belong to it. With the
+ * lock.
+ */
+static bool source_will_do(cl_program program, const struct tutti_real_device *device) {
+    return tutti_pocl_is(device) && program->origin == TUTTI_PROGRAM_SOURCE &&
+           is_executable(program) && !tutti_source_reads_files(program->source, program->options);
+}
+
 /* With the lock held. */
 static cl_int make_binary(cl_program program) {
     const struct tutti_device_list *devices = tutti_devices();
@@ -174,10 +187,16 @@ static cl_int make_binary(cl_program program) {
             continue;
         entry->identity = device->identity;
         entry->device_name = device->name;
-        tutti_driver_lock(device);
-        entry->bytes = bytes[binary->count] =
-            real_binary(program->real[d], device->dispatch, &entry->size);
-        tutti_driver_unlock(device);
+        entry->is_source = source_will_do(program, device);
+        if (entry->is_source) {
+            entry->bytes = bytes[binary->count] = strdup(program->source);
+            entry->size = strlen(program->source) + 1;
+        } else {
+            tutti_driver_lock(device);
+            entry->bytes = bytes[binary->count] =
+                real_binary(program->real[d], device->dispatch, &entry->size);
+            tutti_driver_unlock(device);
+        }
         if (entry->bytes)
             binary->count++;
     }
