@@ -90,17 +90,44 @@ START_TEST(read_write_wrong) {
 }
 END_TEST
 
+/*
+ * OpenCL 1.2 refuses to move 0 bytes, but for a fill. Since 2.1 such a command does nothing, in its
+ * place among the others.
+ */
 START_TEST(size_of_zero) {
+    static const cl_command_type types[] = {CL_COMMAND_READ_BUFFER, CL_COMMAND_WRITE_BUFFER,
+                                            CL_COMMAND_COPY_BUFFER, CL_COMMAND_FILL_BUFFER};
     cl_mem buffer = numbered_buffer();
-    cl_int codes[3];
+    cl_int codes[COUNT(types)], pattern = 7;
+    cl_event events[COUNT(types)], gate = clCreateUserEvent(context, &error);
+    char version[64];
 
-    /* OpenCL 1.2 refuses a size of 0 and 2.1 accepts it; on neither does a byte move. */
-    codes[0] = clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, 0, out, 0, NULL, NULL);
-    codes[1] = clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, 0, expected, 0, NULL, NULL);
-    codes[2] = clEnqueueCopyBuffer(queue, buffer, buffer, 0, 64, 0, 0, NULL, NULL);
-    for (size_t i = 0; i < COUNT(codes); i++)
-        ck_assert_msg(codes[i] == CL_SUCCESS || codes[i] == CL_INVALID_VALUE, "call %zu gave %s", i,
+    ck_ok(error);
+    ck_ok(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
+    cl_int expected_code =
+        strncmp(version, "OpenCL 1", strlen("OpenCL 1")) == 0 ? CL_INVALID_VALUE : CL_SUCCESS;
+    codes[0] = clEnqueueReadBuffer(queue, buffer, CL_FALSE, 8, 0, out, 1, &gate, &events[0]);
+    codes[1] = clEnqueueWriteBuffer(queue, buffer, CL_FALSE, 0, 0, expected, 1, &gate, &events[1]);
+    codes[2] = clEnqueueCopyBuffer(queue, buffer, buffer, 64, 64, 0, 1, &gate, &events[2]);
+    codes[3] = clEnqueueFillBuffer(queue, buffer, &pattern, 4, 16, 0, 1, &gate, &events[3]);
+    for (size_t i = 0; i < COUNT(codes); i++) {
+        ck_assert_msg(codes[i] == (i == 3 ? CL_SUCCESS : expected_code), "call %zu gave %s", i,
                       cl_error_name(codes[i]));
+        if (codes[i] != CL_SUCCESS)
+            continue;
+        ck_assert_int_gt(event_status(events[i]), CL_COMPLETE);
+        ck_assert_uint_eq(
+            get_info(cl_command_type, clGetEventInfo, events[i], CL_EVENT_COMMAND_TYPE), types[i]);
+    }
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    for (size_t i = 0; i < COUNT(codes); i++)
+        if (codes[i] == CL_SUCCESS) {
+            ck_ok(clWaitForEvents(1, &events[i]));
+            ck_ok(clReleaseEvent(events[i]));
+        }
+    ck_ok(clReleaseEvent(gate));
+    ck_assert_cl(clEnqueueReadBuffer(queue, buffer, CL_TRUE, SIZE + 1, 0, out, 0, NULL, NULL),
+                 CL_INVALID_VALUE);
     compare(buffer);
     ck_ok(clReleaseMemObject(buffer));
 }

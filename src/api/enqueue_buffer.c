@@ -3,6 +3,17 @@
 #include "api/check.h"
 #include "entry_points.h"
 #include "sched/transfer_command.h"
+#include "virtual_device/device_info.h"
+
+/*
+ * Since OpenCL 2.1 a transfer of no bytes is a command that does nothing; before, an error. To fill
+ * none never was one.
+ */
+static cl_int check_moved(cl_mem buffer, size_t offset, size_t size) {
+    if (size == 0 && tutti_device_limits()->version >= 210)
+        return offset > buffer->size ? CL_INVALID_VALUE : CL_SUCCESS;
+    return tutti_check_range(buffer, offset, size);
+}
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueReadBuffer(cl_command_queue command_queue,
                                                           cl_mem buffer, cl_bool blocking_read,
@@ -12,13 +23,14 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueReadBuffer(cl_command_queue comma
                                                           cl_event *event) {
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
     RETURN_IF(tutti_check_buffer(command_queue, buffer));
-    RETURN_IF(ptr ? tutti_check_range(buffer, offset, size) : CL_INVALID_VALUE);
+    RETURN_IF(ptr ? check_moved(buffer, offset, size) : CL_INVALID_VALUE);
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     RETURN_IF(tutti_check_host_read(buffer));
     struct tutti_place from = tutti_place_linear(offset, size), to = tutti_place_linear(0, size);
     struct tutti_region region = tutti_region_linear(size);
-    return tutti_enqueue(tutti_transfer_read(buffer, &from, ptr, &to, &region), command_queue,
-                         CL_COMMAND_READ_BUFFER, list, blocking_read, event);
+    return tutti_enqueue(size ? tutti_transfer_read(buffer, &from, ptr, &to, &region)
+                              : tutti_command_create_empty(),
+                         command_queue, CL_COMMAND_READ_BUFFER, list, blocking_read, event);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueWriteBuffer(
@@ -27,13 +39,14 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueWriteBuffer(
     cl_event *event) {
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
     RETURN_IF(tutti_check_buffer(command_queue, buffer));
-    RETURN_IF(ptr ? tutti_check_range(buffer, offset, size) : CL_INVALID_VALUE);
+    RETURN_IF(ptr ? check_moved(buffer, offset, size) : CL_INVALID_VALUE);
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     RETURN_IF(tutti_check_host_write(buffer));
     struct tutti_place to = tutti_place_linear(offset, size), from = tutti_place_linear(0, size);
     struct tutti_region region = tutti_region_linear(size);
-    return tutti_enqueue(tutti_transfer_write(buffer, &to, ptr, &from, &region), command_queue,
-                         CL_COMMAND_WRITE_BUFFER, list, blocking_write, event);
+    return tutti_enqueue(size ? tutti_transfer_write(buffer, &to, ptr, &from, &region)
+                              : tutti_command_create_empty(),
+                         command_queue, CL_COMMAND_WRITE_BUFFER, list, blocking_write, event);
 }
 
 CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueReadBufferRect(
@@ -84,12 +97,13 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueFillBuffer(
     cl_event *event) {
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
     RETURN_IF(tutti_check_buffer(command_queue, buffer));
-    RETURN_IF(tutti_check_range(buffer, offset, size));
+    RETURN_IF(size || offset > buffer->size ? tutti_check_range(buffer, offset, size) : CL_SUCCESS);
     if (!pattern || pattern_size == 0 || pattern_size > 128 || pattern_size & (pattern_size - 1) ||
         offset % pattern_size || size % pattern_size)
         return CL_INVALID_VALUE;
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
-    return tutti_enqueue(tutti_transfer_fill(buffer, offset, size, pattern, pattern_size),
+    return tutti_enqueue(size ? tutti_transfer_fill(buffer, offset, size, pattern, pattern_size)
+                              : tutti_command_create_empty(),
                          command_queue, CL_COMMAND_FILL_BUFFER, list, false, event);
 }
 
@@ -111,8 +125,8 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueCopyBuffer(
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
     RETURN_IF(tutti_check_buffer(command_queue, src_buffer));
     RETURN_IF(tutti_check_buffer(command_queue, dst_buffer));
-    RETURN_IF(tutti_check_range(src_buffer, src_offset, size));
-    RETURN_IF(tutti_check_range(dst_buffer, dst_offset, size));
+    RETURN_IF(check_moved(src_buffer, src_offset, size));
+    RETURN_IF(check_moved(dst_buffer, dst_offset, size));
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     if (related(src_buffer, dst_buffer)) {
         size_t source = origin_of(src_buffer) + src_offset,
@@ -123,7 +137,8 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueCopyBuffer(
     struct tutti_place from = tutti_place_linear(src_offset, size);
     struct tutti_place to = tutti_place_linear(dst_offset, size);
     struct tutti_region region = tutti_region_linear(size);
-    return tutti_enqueue(tutti_transfer_copy(src_buffer, &from, dst_buffer, &to, &region),
+    return tutti_enqueue(size ? tutti_transfer_copy(src_buffer, &from, dst_buffer, &to, &region)
+                              : tutti_command_create_empty(),
                          command_queue, CL_COMMAND_COPY_BUFFER, list, false, event);
 }
 
