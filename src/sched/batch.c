@@ -299,10 +299,13 @@ static bool brings_much(const struct tutti_device_task *task, unsigned device) {
  * May the short task be collected with others that it has nothing in common with? Then how many
  * devices have to be at work before it waits, else 0. Where only one device can execute it, it
  * waits for that one anyhow, and may if its data does not; where several can, if it takes less than
- * StarPU's share of it would, and its data has no device to stay on.
+ * StarPU's share of it would, and its data has no device to stay on. One that has yet to compile it
+ * takes few, or none.
  */
 static unsigned crowd_devices(const struct tutti_device_task *task) {
-    unsigned devices = task->devices | task->late.devices;
+    unsigned all = task->devices | task->late.devices;
+    unsigned ready = tutti_first_launch_ready(tutti_model_first_launch(task->model), all);
+    unsigned devices = ready ? ready : all;
     bool one = tutti_is_one_device(devices);
     bool may = tutti_devices_are_at_home(devices) ? one || task->time <= TINY
                : one                              ? !brings_much(task, devices)

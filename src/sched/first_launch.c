@@ -62,6 +62,10 @@ bool tutti_first_launch_is_over(const struct tutti_first_launch *first, unsigned
     return !first || (devices & ~load(&first->over)) == 0;
 }
 
+unsigned tutti_first_launch_ready(const struct tutti_first_launch *first, unsigned devices) {
+    return first ? devices & load(&first->over) : devices;
+}
+
 double tutti_first_launch_delay(const struct tutti_first_launch *first,
                                 const struct tutti_real_device *device) {
     if (!first || has(&first->over, device))

@@ -23,6 +23,9 @@ struct tutti_first_launch *tutti_first_launch_find(struct tutti_first_launch **l
 /* Does none of the devices (bits) need anything? All that is asked in the steady state. */
 bool tutti_first_launch_is_over(const struct tutti_first_launch *first, unsigned devices);
 
+/* Those of the devices that need nothing. */
+unsigned tutti_first_launch_ready(const struct tutti_first_launch *first, unsigned devices);
+
 /*
  * How long it is expected to take on the device; 0: it is over. By what others took in this
  * process, and by whether an earlier one had such a kernel executed there.

@@ -234,8 +234,9 @@ static bool is_candidate(unsigned count, const struct tutti_plan_task *task, uns
 }
 
 /* Which device would have the task if none had a delay? */
-static void find_loss(struct tutti_plan *plan, unsigned count, const struct tutti_plan_task *task,
-                      unsigned candidates, const double *cost, const struct outlook *outlook) {
+static void find_loss(struct tutti_plan *plan, const struct tutti_plan_device *devices,
+                      unsigned count, const struct tutti_plan_task *task, unsigned candidates,
+                      const double *cost, const struct outlook *outlook) {
     unsigned best = plan->device, missed = best;
     double least = cost[best] - delay_left(task, best);
     for (unsigned d = 0; d < count; d++)
@@ -246,8 +247,14 @@ static void find_loss(struct tutti_plan *plan, unsigned count, const struct tutt
         }
     if (missed == best)
         return;
-    /* What is before the task is there for all the others, which count it, too. */
-    double own = task->length[best] + outlook[best].moved, loss = cost[best] - least;
+    /*
+     * What is before the task is there for all the others, which count it, too. A GPU is at it for
+     * no less than its driver takes to begin it.
+     */
+    double busy = task->length[best];
+    if (!devices[best].at_home && busy < task->launch)
+        busy = task->launch;
+    double own = busy + outlook[best].moved, loss = cost[best] - least;
     plan->missed = missed;
     plan->loss = loss < own ? loss : own;
 }
@@ -287,7 +294,7 @@ struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, u
         .probes =
             task->certainty[best] != TUTTI_MEASURED && task->length[best] > task->length[lead],
     };
-    find_loss(&plan, count, task, candidates, cost, outlook);
+    find_loss(&plan, devices, count, task, candidates, cost, outlook);
     return plan;
 }
 

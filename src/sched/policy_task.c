@@ -88,8 +88,15 @@ void tutti_policy_delay(struct tutti_batch *batch, unsigned device, double delay
 
 void tutti_policy_miss(const struct tutti_batch *batch, const struct tutti_plan *plan, double now) {
     const struct tutti_real_device *device = tutti_devices()->device[plan->missed];
-    for (struct tutti_device_task *part = batch->first; part && plan->loss > 0; part = part->next)
-        tutti_first_launch_miss(tutti_model_first_launch(part->model), device, plan->loss, now);
+    unsigned count = 0; /* of first launches that it would take */
+    for (struct tutti_device_task *part = batch->first; part && plan->loss > 0; part = part->next) {
+        const struct tutti_first_launch *first = tutti_model_first_launch(part->model);
+        count += !tutti_first_launch_is_over(first, 1u << device->index) &&
+                 !is_repeated(batch, part, first);
+    }
+    for (struct tutti_device_task *part = batch->first; part && count > 0; part = part->next)
+        tutti_first_launch_miss(tutti_model_first_launch(part->model), device, plan->loss / count,
+                                now);
 }
 
 void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task *task,
