@@ -610,6 +610,11 @@ START_TEST(a_first_launch_that_pays) {
     ck_assert_uint_eq(choose(&task).device, 0);
     ck_assert_uint_eq(choose(&task).missed, 1);
     ck_assert_double_eq(choose(&task).loss, 1000);
+    /* A GPU is at it for as long as its launch takes. */
+    task = make_new_task(1000, 2500, 100000);
+    task.launch = 3000;
+    machine[0].at_home = false;
+    ck_assert_double_eq(choose(&task).loss, 3000);
 }
 END_TEST
 

@@ -103,6 +103,7 @@ START_TEST(size_of_zero) {
     char version[64];
 
     ck_ok(error);
+    bool copies = !excused(POCL, "PoCL 3.1 refuses to copy 0 bytes");
     ck_ok(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
     cl_int expected_code =
         strncmp(version, "OpenCL 1", strlen("OpenCL 1")) == 0 ? CL_INVALID_VALUE : CL_SUCCESS;
@@ -111,8 +112,8 @@ START_TEST(size_of_zero) {
     codes[2] = clEnqueueCopyBuffer(queue, buffer, buffer, 64, 64, 0, 1, &gate, &events[2]);
     codes[3] = clEnqueueFillBuffer(queue, buffer, &pattern, 4, 16, 0, 1, &gate, &events[3]);
     for (size_t i = 0; i < COUNT(codes); i++) {
-        ck_assert_msg(codes[i] == (i == 3 ? CL_SUCCESS : expected_code), "call %zu gave %s", i,
-                      cl_error_name(codes[i]));
+        ck_assert_msg(codes[i] == (i == 3 ? CL_SUCCESS : expected_code) || (i == 2 && !copies),
+                      "call %zu gave %s", i, cl_error_name(codes[i]));
         if (codes[i] != CL_SUCCESS)
             continue;
         ck_assert_int_gt(event_status(events[i]), CL_COMPLETE);
