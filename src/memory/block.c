@@ -15,71 +15,6 @@
 #define KEPT_BLOCKS 16
 #define KEPT_BYTES ((size_t)64 << 20)
 
-/*
- * Small blocks that were freed, for a program that makes a buffer for each result: an aligned one
- * of malloc's takes as long as a small kernel's launch. AddressSanitizer must see what is freed.
- */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define LARGEST_SMALL ((size_t)0)
-#endif
-#endif
-#ifndef LARGEST_SMALL
-#define LARGEST_SMALL ((size_t)4096)
-#endif
-#define STEP ((size_t)128)
-#define SIZES 32
-#define KEPT_OF_A_SIZE 32
-
-struct small {
-    struct small *next;
-};
-
-static struct shelf {
-    pthread_mutex_t lock; /* guards what follows */
-    struct small *first;
-    unsigned count;
-} shelves[SIZES] = {[0 ... SIZES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
-
-_Static_assert(LARGEST_SMALL <= SIZES * STEP, "each small block has a shelf");
-
-/* NULL: a block of that size is not kept. */
-static struct shelf *shelf_of(size_t size) {
-    return size > 0 && size <= LARGEST_SMALL ? &shelves[(size - 1) / STEP] : NULL;
-}
-
-static void *allocate_small(size_t size) {
-    struct shelf *shelf = shelf_of(size);
-    void *block = NULL;
-    if (shelf) {
-        pthread_mutex_lock(&shelf->lock);
-        if (shelf->first) {
-            block = shelf->first;
-            shelf->first = shelf->first->next;
-            shelf->count--;
-        }
-        pthread_mutex_unlock(&shelf->lock);
-        size = (size + STEP - 1) / STEP * STEP;
-    }
-    return block || posix_memalign(&block, ALIGNMENT, size) == 0 ? block : NULL;
-}
-
-static void free_small(void *block, size_t size) {
-    struct shelf *shelf = block ? shelf_of(size) : NULL;
-    if (shelf) {
-        struct small *small = block;
-        pthread_mutex_lock(&shelf->lock);
-        if (shelf->count < KEPT_OF_A_SIZE) {
-            small->next = shelf->first;
-            shelf->first = small;
-            shelf->count++;
-            block = NULL;
-        }
-        pthread_mutex_unlock(&shelf->lock);
-    }
-    free(block);
-}
-
 static struct {
     pthread_mutex_t lock; /* guards all below */
     unsigned count;
@@ -131,7 +66,7 @@ static void unmap(void *block, size_t size) {
 void *tutti_block_allocate(size_t size) {
     void *block = NULL;
     if (size < LARGE)
-        return allocate_small(size);
+        return posix_memalign(&block, ALIGNMENT, size) == 0 ? block : NULL;
     pthread_mutex_lock(&kept.lock);
     for (unsigned i = kept.count; i > 0 && !block; i--)
         if (kept.entry[i - 1].size == size)
@@ -142,7 +77,7 @@ void *tutti_block_allocate(size_t size) {
 
 void tutti_block_free(void *block, size_t size) {
     if (size < LARGE) {
-        free_small(block, size);
+        free(block);
         return;
     }
     if (!block)
