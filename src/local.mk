@@ -31,6 +31,7 @@ libtutti_la_SOURCES += \
 	src/memory/access.c src/memory/access.h \
 	src/memory/acquisition.c src/memory/acquisition.h \
 	src/memory/block.c src/memory/block.h \
+	src/memory/kept_home.c src/memory/kept_home.h \
 	src/memory/carry.c src/memory/carry.h \
 	src/memory/coherence.c src/memory/coherence.h \
 	src/memory/color.c src/memory/color.h \

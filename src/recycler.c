@@ -7,16 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* AddressSanitizer must see what is freed. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer)
-#define LARGEST ((size_t)0)
-#endif
-#endif
-#ifndef LARGEST
-#define LARGEST ((size_t)1024)
-#endif
-
+#define LARGEST (TUTTI_RECYCLES ? (size_t)1024 : 0)
 #define STEP ((size_t)64) /* bytes: sizes are multiples of it */
 #define CLASSES 16
 #define PILE 16        /* blocks that go from thread to thread together */

@@ -11,6 +11,15 @@
  * both are at it. What waits to be taken again is bounded; the rest is given back to malloc.
  */
 
+/* AddressSanitizer must see what is freed: nothing is kept then. */
+#define TUTTI_RECYCLES 1
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+#undef TUTTI_RECYCLES
+#define TUTTI_RECYCLES 0
+#endif
+#endif
+
 /* Bytes as malloc's: of any content, aligned for any type; NULL when there are none. */
 void *tutti_recycler_take(size_t size);
 void *tutti_recycler_take_zeroed(size_t size);

@@ -4,9 +4,10 @@
  * do. Where all devices work in host memory nothing of that needs StarPU, and what moves bytes of
  * an unused buffer is over when the call returns. TUTTI_BATCH=always takes all kernels for short.
  */
-#include "support.h"
+#include "pocl_table.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 enum { N = 64, BYTES = N * sizeof(cl_int), ROUNDS = 60, MANY = 300, THREADS = 4, LENGTH = 8 };
 
@@ -301,6 +302,64 @@ START_TEST(chains_on_devices_with_memory) {
 }
 END_TEST
 
+static cl_api_clCreateBuffer pocls_create_buffer;
+static atomic_uint created; /* by PoCL */
+
+static cl_mem CL_API_CALL create_buffer(cl_context in, cl_mem_flags flags, size_t size, void *host,
+                                        cl_int *failed) {
+    atomic_fetch_add(&created, 1);
+    return pocls_create_buffer(in, flags, size, host, failed);
+}
+
+static void count_buffers(void) {
+    cl_platform_id pocl;
+    cl_icd_dispatch *table = pocl_table(&pocl);
+    if (!table)
+        return;
+    pocls_create_buffer = table->clCreateBuffer;
+    table->clCreateBuffer = create_buffer;
+}
+
+static bool sees_freed_memory(void) {
+#ifdef __has_feature
+#if __has_feature(address_sanitizer)
+    return true;
+#endif
+#endif
+    return false;
+}
+
+/* What the devices had of one buffer is the next one's, with nothing of its content in the way. */
+START_TEST(objects_are_taken_again) {
+    static const size_t sizes[] = {BYTES, BYTES + 4, 3 * BYTES, 30000};
+    cl_int seen[N], zeros[N] = {0};
+    unsigned before = 0;
+
+    begin();
+    cl_mem b = make(CL_MEM_COPY_HOST_PTR, ones);
+    cl_kernel kernel = make_adder();
+    for (int round = 0; round < MANY; round++) {
+        size_t size = sizes[(size_t)round % COUNT(sizes)];
+        cl_int failed;
+        if (round == MANY / 3)
+            before = atomic_load(&created);
+        cl_mem a = clCreateBuffer(context, 0, size, NULL, &failed);
+        ck_ok(failed);
+        ck_ok(clEnqueueWriteBuffer(queue, a, CL_FALSE, 0, BYTES, zeros, 0, NULL, NULL));
+        add(queue, kernel, a, b, round);
+        ck_ok(clEnqueueReadBuffer(queue, a, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+        for (int i = 0; i < N; i++)
+            ck_assert_int_eq(seen[i], round);
+        ck_ok(clReleaseMemObject(a));
+    }
+    if (pocls_create_buffer && !sees_freed_memory())
+        ck_assert_uint_lt(atomic_load(&created) - before, MANY / 6);
+    ck_ok(clReleaseKernel(kernel));
+    ck_ok(clReleaseMemObject(b));
+    end();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const apart[] = {chains};
     const TTest *const tests[] = {
@@ -311,7 +370,9 @@ int main(int argc, char **argv) {
         not_before_others,
         memory_at_any_place,
         chains_on_devices_with_memory,
+        objects_are_taken_again,
     };
+    count_buffers();
     if (argc == 2 && strcmp(argv[1], "--chains") == 0)
         return test_main_logged(1, argv, apart, COUNT(apart));
     setenv("TUTTI_BATCH", "always", 1);

@@ -3,6 +3,7 @@
 
 #include "log.h"
 #include "memory/block.h"
+#include "memory/kept_home.h"
 #include "memory/pinned.h"
 #include "memory/relay.h"
 #include "memory/stay.h"
@@ -149,8 +150,9 @@ void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real
 
 /* With the view's lock held. */
 static void *make_home(struct tutti_view *view) {
-    if (!view->home && view->size >= LEAST_PINNED &&
-        (view->pinned = tutti_pinned_allocate(view->size)))
+    if (view->home || tutti_kept_home_take(view))
+        return view->home;
+    if (view->size >= LEAST_PINNED && (view->pinned = tutti_pinned_allocate(view->size)))
         view->home = tutti_pinned_bytes(view->pinned);
     if (!view->home)
         view->home = tutti_block_allocate(view->size);
@@ -190,7 +192,8 @@ void tutti_view_destroy(struct tutti_view *view) {
         tutti_stay_end(view);
         tutti_interface_unregister(view, !tutti_view_is_just_home(view));
         tutti_view_take_over(view);
-        release_storage(view);
+        if (!tutti_kept_home_give(view))
+            release_storage(view);
         tutti_runtime_idle(1);
         if (!view->home_is_users && !view->pinned)
             tutti_block_free(view->home, view->size);

@@ -4,6 +4,7 @@
 #include "clock.h"
 #include "env.h"
 #include "log.h"
+#include "memory/kept_home.h"
 #include "memory/pinned.h"
 #include "memory/storage.h"
 #include "sched/direct_end.h"
@@ -135,6 +136,7 @@ static void wait_for_idleness(void) {
             pthread_mutex_unlock(&pause_state.lock);
             tutti_pinned_trim();
             tutti_storage_trim();
+            tutti_kept_home_trim();
             pthread_mutex_lock(&pause_state.lock);
             pause_state.trimming = false;
             pthread_cond_broadcast(&pause_state.drained);
