@@ -5,12 +5,11 @@
 #include "sched/transfer_command.h"
 #include "virtual_device/device_info.h"
 
-/*
- * Since OpenCL 2.1 a transfer of no bytes is a command that does nothing; before, an error. To fill
- * none never was one.
- */
-static cl_int check_moved(cl_mem buffer, size_t offset, size_t size) {
-    if (size == 0 && tutti_device_limits()->version >= 210)
+/* Since OpenCL 2.1 a transfer of no bytes is a command that does nothing; before, an error. */
+static bool may_be_empty(void) { return tutti_device_limits()->version >= 210; }
+
+static cl_int check_span(cl_mem buffer, size_t offset, size_t size, bool empty) {
+    if (size == 0 && empty)
         return offset > buffer->size ? CL_INVALID_VALUE : CL_SUCCESS;
     return tutti_check_range(buffer, offset, size);
 }
@@ -23,7 +22,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueReadBuffer(cl_command_queue comma
                                                           cl_event *event) {
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
     RETURN_IF(tutti_check_buffer(command_queue, buffer));
-    RETURN_IF(ptr ? check_moved(buffer, offset, size) : CL_INVALID_VALUE);
+    RETURN_IF(ptr ? check_span(buffer, offset, size, may_be_empty()) : CL_INVALID_VALUE);
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     RETURN_IF(tutti_check_host_read(buffer));
     struct tutti_place from = tutti_place_linear(offset, size), to = tutti_place_linear(0, size);
@@ -39,7 +38,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueWriteBuffer(
     cl_event *event) {
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
     RETURN_IF(tutti_check_buffer(command_queue, buffer));
-    RETURN_IF(ptr ? check_moved(buffer, offset, size) : CL_INVALID_VALUE);
+    RETURN_IF(ptr ? check_span(buffer, offset, size, may_be_empty()) : CL_INVALID_VALUE);
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     RETURN_IF(tutti_check_host_write(buffer));
     struct tutti_place to = tutti_place_linear(offset, size), from = tutti_place_linear(0, size);
@@ -97,7 +96,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueFillBuffer(
     cl_event *event) {
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
     RETURN_IF(tutti_check_buffer(command_queue, buffer));
-    RETURN_IF(size || offset > buffer->size ? tutti_check_range(buffer, offset, size) : CL_SUCCESS);
+    RETURN_IF(check_span(buffer, offset, size, true)); /* in all versions */
     if (!pattern || pattern_size == 0 || pattern_size > 128 || pattern_size & (pattern_size - 1) ||
         offset % pattern_size || size % pattern_size)
         return CL_INVALID_VALUE;
@@ -125,8 +124,8 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueCopyBuffer(
     struct tutti_wait_list list = {num_events_in_wait_list, event_wait_list};
     RETURN_IF(tutti_check_buffer(command_queue, src_buffer));
     RETURN_IF(tutti_check_buffer(command_queue, dst_buffer));
-    RETURN_IF(check_moved(src_buffer, src_offset, size));
-    RETURN_IF(check_moved(dst_buffer, dst_offset, size));
+    RETURN_IF(check_span(src_buffer, src_offset, size, may_be_empty()));
+    RETURN_IF(check_span(dst_buffer, dst_offset, size, may_be_empty()));
     RETURN_IF(tutti_wait_list_check(command_queue->context, list));
     if (related(src_buffer, dst_buffer)) {
         size_t source = origin_of(src_buffer) + src_offset,

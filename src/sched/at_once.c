@@ -85,8 +85,8 @@ static void unlock_devices(unsigned count) {
 
 /*
  * None of them is given anything meanwhile: the kernel can't be confused with others (pocl.h). What
- * holds them while no command is under way is another thread's kernel in its call, no longer than
- * this one if that is very short.
+ * holds them while no command is under way is another thread's kernel in its call, which is soon
+ * over: a very short one waits for that, as a command would cost more.
  */
 static bool lock_devices(bool waits) {
     for (unsigned d = 0; d < devices->count; d++) {
