@@ -6,8 +6,9 @@
  * the event of the one before it, in an in-order and in an out-of-order queue; in sixteen queues in
  * turn; from four threads, each with a queue, a kernel object and a buffer; kernel + clFinish;
  * blocking 4-byte write and read. Then a fresh buffer of 1 KiB for each command: made and written;
- * made, used by a kernel, waited for; and that written before and read after. Each number is the
- * median over the repetitions.
+ * made, used by a kernel, waited for; and that written before and read after. Last, kernels that
+ * keep 64 work-items busy (50 µs on an H100) on sixteen buffers, in one queue and in sixteen. Each
+ * number is the median over the repetitions.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include <CL/cl.h>
@@ -22,13 +23,14 @@
 #define THREADS 4
 #define BURST 2000
 #define SINGLE 300
+#define LONGER 128
 
 struct target {
     char name[128];
     cl_context context;
     cl_command_queue queue, loose, many[BUFFERS];
     cl_program program;
-    cl_kernel kernel, of_thread[THREADS];
+    cl_kernel kernel, of_thread[THREADS], longer;
     cl_mem buffer[BUFFERS];
 };
 
@@ -187,6 +189,19 @@ static double fresh_used(struct target *t) { return with_fresh_buffers(t, RUN); 
 
 static double fresh_life(struct target *t) { return with_fresh_buffers(t, WRITE | RUN | READ); }
 
+static double longer(struct target *t, int queues) {
+    double start = now();
+    for (int i = 0; i < LONGER; i++)
+        launch_in(t->many[i % queues], t->longer, &t->buffer[i % BUFFERS]);
+    for (int i = 0; i < queues; i++)
+        check(clFinish(t->many[i]), "clFinish");
+    return (now() - start) / LONGER;
+}
+
+static double longer_in_one(struct target *t) { return longer(t, 1); }
+
+static double longer_in_many(struct target *t) { return longer(t, BUFFERS); }
+
 static const struct {
     const char *name;
     double (*run)(struct target *);
@@ -203,12 +218,16 @@ static const struct {
     {"fresh buffer, written", fresh_written},
     {"fresh buffer, kernel", fresh_used},
     {"the same, written and read", fresh_life},
+    {"longer, on 16 buffers", longer_in_one},
+    {"longer, in 16 queues", longer_in_many},
 };
 #define ROWS (sizeof(rows) / sizeof(rows[0]))
 
 static void open_target(struct target *t, cl_device_id device) {
     static const char *source =
-        "__kernel void touch(__global int *a) { if (a[0] == 12345) a[1] = 0; }";
+        "__kernel void touch(__global int *a) { if (a[0] == 12345) a[1] = 0; }"
+        "__kernel void turn(__global float *a) { float x = a[get_global_id(0)];"
+        "  for (int i = 0; i < 20000; i++) x = fma(x, 0.999f, 0.5f); a[get_global_id(0)] = x; }";
     cl_int error;
     t->context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
     check(error, "clCreateContext");
@@ -221,6 +240,8 @@ static void open_target(struct target *t, cl_device_id device) {
     check(error, "clCreateProgramWithSource");
     check(clBuildProgram(t->program, 1, &device, "", NULL, NULL), "clBuildProgram");
     t->kernel = clCreateKernel(t->program, "touch", &error);
+    check(error, "clCreateKernel");
+    t->longer = clCreateKernel(t->program, "turn", &error);
     check(error, "clCreateKernel");
     for (int i = 0; i < THREADS; i++) {
         t->of_thread[i] = clCreateKernel(t->program, "touch", &error);
@@ -303,6 +324,7 @@ int main(int argc, char **argv) {
         for (int i = 0; i < THREADS; i++)
             clReleaseKernel(target[t].of_thread[i]);
         clReleaseKernel(target[t].kernel);
+        clReleaseKernel(target[t].longer);
         clReleaseProgram(target[t].program);
         clReleaseCommandQueue(target[t].queue);
         clReleaseCommandQueue(target[t].loose);

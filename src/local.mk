@@ -70,6 +70,7 @@ libtutti_la_SOURCES += \
 	src/sched/hold.c src/sched/hold.h \
 	src/sched/invocation.c src/sched/invocation.h \
 	src/sched/at_once.c src/sched/at_once.h \
+	src/sched/lanes.c src/sched/lanes.h \
 	src/sched/launch.c src/sched/launch.h \
 	src/sched/link.c src/sched/link.h \
 	src/sched/model.c src/sched/model.h \

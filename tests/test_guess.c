@@ -4,6 +4,7 @@
  * a device takes before its first launch, with devices and times that are made up.
  */
 #include "../src/sched/model.c"
+#include "../src/sched/lanes.h"
 #include "../src/sched/policy_task.h"
 #include "../src/virtual_device/pocl.h"
 #include "support.h"
@@ -41,6 +42,12 @@ const struct tutti_device_list *tutti_devices(void) { return &list; }
 bool tutti_pocl_is(const struct tutti_real_device *real) { return real != &gpu; }
 
 unsigned tutti_batch_devices(const struct tutti_batch *batch) { return batch->devices; }
+
+enum { LANES = 16, SHARED = 700 }; /* kernels of so much code leave most of the GPU to others */
+
+unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_real_device *real) {
+    return real == &gpu && batch->first->model->key.code == SHARED ? LANES : 1;
+}
 
 /* No batch has data here. */
 starpu_data_handle_t tutti_interface_register(struct tutti_view *view) {
@@ -295,6 +302,29 @@ START_TEST(a_line_has_a_first_launch_once) {
 }
 END_TEST
 
+/* As far as StarPU lets them, and one by one they take as long as ever. */
+START_TEST(a_device_may_be_shared) {
+    struct tutti_device_task shares = {.model = shaped(SHARED, 10, 1)};
+    struct tutti_device_task fills = {.model = shaped(SHARED + 1, 10, 1)};
+    struct tutti_device_task *const parts[] = {&shares, &fills};
+    for (unsigned i = 0; i < COUNT(parts); i++) {
+        struct tutti_batch batch = make_batch(parts[i], 1);
+        struct tutti_plan_task task;
+        for (unsigned d = 0; d < list.count; d++)
+            tutti_model_learn(parts[i]->model, list.device[d], 100);
+        batch.expected = 100;
+        batch.parts = LANES;
+        tutti_policy_expect(&batch, &task);
+        ck_assert_double_eq(task.length[GPU], 100);
+        ck_assert_double_eq(task.beside[GPU], i == 0 ? 75 : 0);
+        ck_assert_double_eq(task.beside[CPU], 0);
+        batch.expected = 10; /* soon over */
+        tutti_policy_expect(&batch, &task);
+        ck_assert_double_eq(task.beside[GPU], 0);
+    }
+}
+END_TEST
+
 START_TEST(losses_take_time) {
     struct tutti_first_launch *first = tutti_model_first_launch(shaped(150, 10, 1));
 
@@ -316,7 +346,8 @@ int main(int argc, char **argv) {
                                   rounds_of_unlike_runs,      a_change_is_followed,
                                   one_odd_run_does_not_count, a_first_launch_takes_time_on_pocl,
                                   what_is_kept_was_compiled,  first_launches_tell_of_others,
-                                  losses_take_time,           a_line_has_a_first_launch_once};
+                                  losses_take_time,           a_line_has_a_first_launch_once,
+                                  a_device_may_be_shared};
 
     basic_too = basic;
     basic_too.index = BASIC_TOO;

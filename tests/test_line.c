@@ -27,6 +27,7 @@ static void put(unsigned i, double length, double now) {
 
     batches[i].user.order = i + 1;
     tasks[i].cl_arg = &batches[i];
+    batches[i].expected = length;
     tutti_line_put(&line, &tasks[i], ready, ready + length);
 }
 
@@ -60,14 +61,32 @@ START_TEST(tasks_fly_one_behind_the_other) {
     begin(0, 0);
     begin(1, 1);
     check_ready(3000, 2);
-    begin(2, 3);
-    check_ready(3000, 4);
+    ck_assert_ptr_null(tutti_line_take(&line)); /* it would only wait there */
     tutti_line_end(&line, &tasks[0], 1000);
+    check_ready(3000, 1000);
+    begin(2, 1000);
     check_ready(3000, 1000);
     tutti_line_end(&line, &tasks[1], 1500); /* the second one was faster */
     check_ready(2500, 1500);
     tutti_line_end(&line, &tasks[2], 2500);
     check_ready(2500, 2500);
+}
+END_TEST
+
+/* Those that the device executes at the same time are taken, however long each takes. */
+START_TEST(tasks_fly_beside_each_other) {
+    start();
+    for (unsigned i = 0; i < MOST; i++) {
+        batches[i].parts = 16;
+        put(i, 1000, 0);
+    }
+    for (unsigned i = 0; i < MOST; i++) {
+        ck_assert(!tutti_line_keeps(&line, i));
+        begin(i, i);
+    }
+    for (unsigned i = 0; i < MOST; i++)
+        tutti_line_end(&line, &tasks[i], 1000);
+    check_ready(1000, 1000);
 }
 END_TEST
 
@@ -125,8 +144,11 @@ START_TEST(tasks_without_their_data_are_taken_early) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {what_is_done_is_forgotten, tasks_fly_one_behind_the_other,
-                                  a_late_task_needs_longer, tasks_stay_until_the_device_needs_them,
+    const TTest *const tests[] = {what_is_done_is_forgotten,
+                                  tasks_fly_one_behind_the_other,
+                                  tasks_fly_beside_each_other,
+                                  a_late_task_needs_longer,
+                                  tasks_stay_until_the_device_needs_them,
                                   tasks_without_their_data_are_taken_early};
 
     return test_main_bare(argc, argv, tests, COUNT(tests));

@@ -91,6 +91,27 @@ START_TEST(unequal_devices_end_together) {
 }
 END_TEST
 
+/* What one device executes at the same time keeps it for less long than each takes. */
+START_TEST(a_device_that_shares_has_more_time) {
+    make_machine(1, 1);
+    struct tutti_plan_task task = make_task((double[]){100, 200});
+    task.beside[0] = 75;
+
+    const struct tutti_plan plan = choose(&task);
+    ck_assert_uint_eq(plan.device, 0);
+    ck_assert_double_eq(plan.end - plan.start, 100);
+    ck_assert_double_eq(plan.free - plan.start, 25);
+    burst(60, &task);
+    ck_assert_double_le(machine[0].ready, 1500);
+    ck_assert_double_le(machine[1].ready, 1500);
+    ck_assert_uint_ge(given[0], 50);
+    /* Each still takes its time: one is sooner done where nothing is before it. */
+    make_machine(1, 1);
+    task.length[1] = 50;
+    ck_assert_uint_eq(choose(&task).device, 1);
+}
+END_TEST
+
 /* So many times slower; a burst must never end later than on the fast device by itself. */
 START_TEST(a_slow_device_harms_no_burst) {
     const double slower[] = {2, 5, 20, 1000};
@@ -662,6 +683,7 @@ END_TEST
 int main(int argc, char **argv) {
     const TTest *const tests[] = {equal_devices_share,
                                   unequal_devices_end_together,
+                                  a_device_that_shares_has_more_time,
                                   a_slow_device_harms_no_burst,
                                   what_is_over_before_the_next_launch_is_left_to_the_gpu,
                                   the_last_tasks_wait_for_the_fast_device,

@@ -24,8 +24,14 @@ struct tutti_stay {
     void *argument;
     /* Who uses it, where the crew keeps their order (crew.c); those from `waiting` on don't yet. */
     struct tutti_device_use *first, *last, *waiting;
-    bool open, writing;              /* it is acquired; the first one writes */
-    cl_command_queue queue;          /* of its last commands; for the dispatching thread */
+    bool open, writing; /* it is acquired; the first one writes */
+    /*
+     * Batches past StarPU (direct.c) that are not over, and those of them that write; and their
+     * lanes, as bits, for the dispatching thread: of all since there were none, and of the last one
+     * that writes.
+     */
+    atomic_uint under_way, writers;
+    unsigned lanes, written;
     struct tutti_stay *next, **link; /* among all that views refer to */
 };
 

@@ -10,6 +10,7 @@
 #include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/direct_end.h"
+#include "sched/lanes.h"
 #include "virtual_device/device.h"
 
 #include <stdlib.h>
@@ -19,9 +20,10 @@
  * Limits of one batch. The time bounds how late the end of its first command is seen; so many
  * kernels make StarPU's share of each small beside what the driver takes.
  */
-#define BRIEF 50.0    /* µs: a longer kernel pays for a task of its own */
-#define LONE 2000.0   /* µs: of a longer one StarPU's share counts little */
-#define LONGEST 500.0 /* µs in all */
+#define BRIEF 50.0     /* µs: a longer kernel pays for a task of its own */
+#define SHARING 5000.0 /* µs: so does one that others need not wait for (lanes.h) */
+#define LONE 2000.0    /* µs: of a longer one StarPU's share counts little */
+#define LONGEST 500.0  /* µs in all */
 #define MOST_VIEWS 64
 #define MOST_OPEN 64 /* each end looks through the open ones */
 /*
@@ -103,9 +105,19 @@ bool tutti_batch_goes_by_time(void) {
     return policy == AUTO;
 }
 
+/* One that leaves most of its device to others does not keep them waiting. */
 static bool is_brief(const struct tutti_device_task *task) {
-    bool by_time = tutti_batch_goes_by_time();
-    return policy == ALWAYS || (by_time && task->time > 0 && task->time <= BRIEF);
+    double most = task->parts > 1 ? SHARING : BRIEF;
+    return policy == ALWAYS || (tutti_batch_goes_by_time() && task->time > 0 && task->time <= most);
+}
+
+/* A transfer goes where the kernel can go that will use what it brings. */
+static void find_parts(struct tutti_device_task *task) {
+    const struct tutti_model *model = task->is_kernel ? task->model : NULL;
+    if (!task->is_kernel && task->count == 1)
+        model = task->use->view->history->reader;
+    task->parts = tutti_lanes_most(task->devices, model);
+    task->shares = task->parts > 1 && tutti_lanes_are_worth(tutti_model_measured(model));
 }
 
 /* With any other policy than AUTO it is short, or is to go through StarPU. */
@@ -171,6 +183,8 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     batch->length++;
     batch->computes = batch->computes || task->is_kernel;
     batch->expected += task->time;
+    batch->parts = task->parts < batch->parts ? task->parts : batch->parts;
+    batch->shares = batch->shares || task->shares;
 }
 
 static bool is_ready(struct tutti_batch *batch) {
@@ -235,6 +249,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
         return NULL;
     *batch = (struct tutti_batch){
         .room = TUTTI_BATCH_FEW,
+        .parts = TUTTI_MOST_LANES,
         .user.order = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed) + 1,
     };
     batch->use = batch->few;
@@ -323,7 +338,7 @@ void tutti_batch_forget(struct tutti_graph *graph) {
 /* Notes a batch that others may be collected behind. */
 static void remember(struct tutti_batch *batch) {
     struct tutti_batch **recent = batch->context->graph.recent;
-    if (!batch->brief)
+    if (!batch->brief || tutti_lanes_are_for(batch))
         return;
     release(recent[TUTTI_RECENT_BATCHES - 1]);
     memmove(recent + 1, recent, (TUTTI_RECENT_BATCHES - 1) * sizeof(*recent));
@@ -422,6 +437,7 @@ void tutti_batch_end(struct tutti_batch *batch) {
     struct tutti_graph *graph = &batch->context->graph;
     for (unsigned i = 0; i < batch->count && batch->direct; i++)
         tutti_stay_release(batch->use[i].stay);
+    tutti_lanes_leave(batch);
     if (batch->use != batch->few)
         free(batch->use);
     batch->use = NULL;
@@ -500,7 +516,7 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
 
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
-    unsigned count = crowd_devices(task);
+    unsigned count = task->shares ? 0 : crowd_devices(task);
     if (conflicts->several || conflicts->open || count == 0)
         return;
     double most = count == 1 ? LONGEST
@@ -540,7 +556,7 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
         submit_open(conflicts.open); /* a view keeps it */
         conflicts.running = conflicts.open;
     }
-    if (!conflicts.running || tutti_direct_goes_on(conflicts.running) ||
+    if (!conflicts.running || tutti_direct_goes_on(conflicts.running, task) ||
         !open_behind(graph, conflicts.running, task))
         return false;
     if (conflicts.running->direct)
@@ -549,6 +565,7 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
 }
 
 bool tutti_batch_would_take(struct tutti_device_task *task) {
+    find_parts(task);
     if (!may_join(task))
         return false;
     if (tutti_crew_serves())
@@ -577,6 +594,7 @@ void tutti_batch_add(struct tutti_device_task *task) {
     task->late.devices &= fitting;
     if (task->model)
         task->time = tutti_model_measured(task->model);
+    find_parts(task);
     if (collect(&task->command.event->context->graph, task))
         return;
     struct tutti_batch *batch = create(task, false);

@@ -26,6 +26,8 @@ struct tutti_batch {
         TUTTI_BATCH_OVER,
     } state;
     bool brief;        /* only short kernels: worth waiting for */
+    unsigned parts;    /* of its kind a device has room for so many at once, */
+    bool shares;       /* and some of its tasks are worth that (lanes.h) */
     bool computes;     /* there is a kernel in it */
     bool lone;         /* a longer kernel, which may go straight to a device by itself (direct.c) */
     bool free;         /* it was made waiting for nothing else than devices */
@@ -46,7 +48,8 @@ struct tutti_batch {
     unsigned count, room;
     struct tutti_device_use few[TUTTI_BATCH_FEW]; /* `use`, as long as they have room here */
     struct tutti_real_device *device;             /* that executes it */
-    cl_command_queue queue;                       /* of the device: `kernels` or `measured` */
+    cl_command_queue queue;                       /* of the device, in this lane (lanes.h); */
+    unsigned lane;                                /* NULL: not chosen yet */
     cl_ulong began;                               /* about, host's clock */
     cl_event end;    /* of the last command, which holds the reference; or NULL */
     cl_event marker; /* behind it, if there is no such event (execution.h) */

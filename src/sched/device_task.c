@@ -6,6 +6,7 @@
 #include "sched/direct_end.h"
 #include "sched/execution.h"
 #include "sched/idle.h"
+#include "sched/lanes.h"
 #include "sched/link.h"
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
@@ -32,8 +33,8 @@ static bool waits(const struct tutti_batch *batch, const struct tutti_real_devic
 void tutti_device_task_decide(struct tutti_batch *batch, unsigned devices) {
     const struct tutti_device_list *list = tutti_devices();
     double launches = TUTTI_LAUNCH_TIME * batch->length;
-    bool worth =
-        batch->brief && batch->expected <= (launches > WORTH_WAITING ? launches : WORTH_WAITING);
+    bool worth = batch->brief && !tutti_lanes_are_for(batch) &&
+                 batch->expected <= (launches > WORTH_WAITING ? launches : WORTH_WAITING);
     if (batch->expected > 0 && batch->expected <= WORTH_WAITING_IF_DELAYED)
         for (unsigned d = 0; d < list->count && !worth; d++)
             worth = devices & 1u << d && tutti_link_delays_events(list->device[d]);
@@ -102,7 +103,8 @@ static void execute(void *buffers[], void *argument) {
     batch->device = device;
     tutti_batch_note_ready(batch);
     tutti_idle_worked();
-    tutti_direct_mark(device);
+    tutti_lanes_enter(batch, tutti_execution_choose_lane(batch));
+    tutti_direct_mark(batch);
     for (unsigned i = 0; i < batch->count; i++)
         batch->use[i].storage = batch->at_home
                                     ? tutti_view_storage(batch->use[i].view, device)

@@ -35,7 +35,9 @@ struct tutti_device_task {
         struct tutti_device_use *before, *after;
         struct tutti_batch *batch;
     } * use;
-    double time; /* µs on the device that was measured to be best at it; 0: not measured */
+    double time;    /* µs on the device that was measured to be best at it; 0: not measured */
+    unsigned parts; /* so many such kernels have room on a device at once (lanes.h) */
+    bool shares;    /* it is executed beside others, or a transfer for such a kernel */
     /* A kernel whose program is built for some devices later (late_build.h); else all zero. */
     struct {
         cl_program program;

@@ -8,6 +8,7 @@
 #include "memory/version.h"
 #include "sched/direct_end.h"
 #include "sched/execution.h"
+#include "sched/lanes.h"
 #include "sched/link.h"
 #include "sched/policy.h"
 #include "sched/policy_task.h"
@@ -26,6 +27,10 @@
 #define MOST_STREAMED 1024
 /* Commands that may be under way on a device when one more comes. */
 #define MOST_AHEAD 4
+/* µs that a batch may take longer where its data is: as long as StarPU's share, and transfers. */
+#define TOLERATED 100.0
+/* The same on each lane but the first, where some other device might be free for the next. */
+#define MOST_AHEAD_IN_LANE 4
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
 static atomic_uint delayed[TUTTI_MAX_DEVICES];  /* direct batches that lack a stay yet */
@@ -56,12 +61,39 @@ bool tutti_direct_has_all(const struct tutti_real_device *device) {
            !atomic_load(&lone[d]) && !atomic_load(&delayed[d]) && !tutti_room_working(device);
 }
 
+/* Notes on which lanes the batch's views are used. */
+static void note_use(const struct tutti_batch *batch) {
+    unsigned lane = 1u << batch->lane;
+    for (unsigned i = 0; i < batch->count && tutti_lanes_are_there(batch->device); i++) {
+        struct tutti_stay *stay = batch->use[i].stay;
+        bool writes = batch->use[i].mode != STARPU_R;
+        if (!stay)
+            continue;
+        atomic_fetch_add(&stay->under_way, 1);
+        if (writes)
+            atomic_fetch_add(&stay->writers, 1);
+        stay->lanes = writes ? lane : stay->lanes | lane;
+        stay->written = writes ? lane : stay->written;
+    }
+}
+
+static void end_use(const struct tutti_batch *batch) {
+    for (unsigned i = 0; i < batch->count && tutti_lanes_are_there(batch->device); i++) {
+        struct tutti_stay *stay = batch->use[i].stay;
+        if (stay && batch->use[i].mode != STARPU_R)
+            atomic_fetch_sub(&stay->writers, 1);
+        if (stay)
+            atomic_fetch_sub(&stay->under_way, 1);
+    }
+}
+
 void tutti_direct_leave(const struct tutti_batch *batch) {
     if (batch->lone) {
         atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
         atomic_fetch_sub(&lone_batches, 1);
         tutti_policy_look_again(batch->device);
     }
+    end_use(batch);
     atomic_fetch_sub(&commands[batch->device->index], batch->length);
 }
 
@@ -92,11 +124,12 @@ static void granted(struct tutti_stay *stay, void *batch) {
 }
 
 /*
- * What still waits for a stay, as an image of a buffer may, is on no queue: nothing may come after
- * it that would have to follow it there. A device that works for StarPU may have long kernels
- * before it. What moves bytes by memcpy waits for all that is on the queue (transfer_direct.c): in
- * the dispatching thread, unless the device executes nothing before somebody waits. Behind longer
- * kernels nothing goes that may find another device free, but what goes `behind` them anyway.
+ * On its first lane, as all do that do not share it. What still waits for a stay, as an image of a
+ * buffer may, is on no queue: nothing may come after it that would have to follow it there. A
+ * device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
+ * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
+ * executes nothing before somebody waits. Behind longer kernels nothing goes that may find another
+ * device free, but what goes `behind` them anyway.
  */
 static bool has_time(const struct tutti_real_device *device, unsigned length, bool behind) {
     unsigned under_way = atomic_load(&commands[device->index]);
@@ -112,10 +145,19 @@ static bool has_time(const struct tutti_real_device *device, unsigned length, bo
         tutti_direct_is_at_work(device))
         return false;
     unsigned most = device->shares_host ? MOST_AT_HOME : under_way ? MOST_AHEAD : MOST;
-    return under_way + length <= most;
+    unsigned aside = tutti_lanes_busy(device);
+    return (under_way > aside ? under_way - aside : 0) + length <= most;
+}
+
+/* Has one of `count` lanes time for so many commands, which may execute on those devices (bits)? */
+static bool has_lane(const struct tutti_real_device *device, unsigned count, unsigned length,
+                     unsigned devices) {
+    unsigned most = tutti_is_one_device(devices) ? MOST_STREAMED : count * MOST_AHEAD_IN_LANE;
+    return !atomic_load(&delayed[device->index]) && tutti_lanes_busy(device) + length <= most;
 }
 
 static void arrive(const struct tutti_batch *batch) {
+    note_use(batch);
     atomic_fetch_add(&commands[batch->device->index], batch->length);
     if (!batch->lone)
         return;
@@ -195,6 +237,20 @@ static struct tutti_real_device *choose_at_home(const struct tutti_batch *batch)
 }
 
 /*
+ * By the models: may another device win though data has to be brought there? What shares a device
+ * that executes it beside others is for that.
+ */
+static bool is_too_slow(const struct tutti_real_device *device, const struct tutti_batch *batch) {
+    if (tutti_is_one_device(batch->devices))
+        return false;
+    unsigned lanes = tutti_lanes_for(batch, device);
+    double time = 0;
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
+        time += task->is_kernel ? tutti_model_expect(task->model, device) : task->time;
+    return (batch->shares && lanes == 1) || time / lanes > batch->expected + TOLERATED;
+}
+
+/*
  * Where all the views were used last. In home memory they may be used anywhere: those that no
  * device used yet, and if nothing else is left those that different ones did.
  */
@@ -212,30 +268,51 @@ static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
             return NULL;
     }
     if (seat && agree)
-        return batch->devices & 1u << seat->index ? seat : NULL;
+        return batch->devices & 1u << seat->index && !is_too_slow(seat, batch) ? seat : NULL;
     return at_home ? choose_at_home(batch) : NULL;
 }
 
-/*
- * Behind commands that are under way the batch must go to their queue, where it is measured or not
- * as they are; unless the device executes each in the call.
- */
-static bool choose_queue(struct tutti_batch *batch) {
-    const struct tutti_real_device *device = batch->device;
-    tutti_execution_choose_queue(batch);
-    if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous ||
-        tutti_direct_streams(device))
-        return true;
-    bool profiled = batch->first->command.event->profiled;
-    if (batch->length > 1 || profiled)
-        return false;
-    batch->first->measured = false;
-    batch->queue = device->place.kernels;
+/* The lanes of what the batch has to come after. */
+static unsigned lanes_before(const struct tutti_batch *batch) {
+    unsigned lanes = 0;
     for (unsigned i = 0; i < batch->count; i++) {
-        const struct tutti_stay *stay = batch->use[i].stay;
-        if (stay && stay->queue != batch->queue)
+        struct tutti_stay *stay = batch->use[i].stay;
+        if (!stay)
+            continue;
+        if (atomic_load(&stay->under_way) == 0)
+            stay->lanes = 0;
+        if (atomic_load(&stay->writers) == 0)
+            stay->written = 0;
+        lanes |= batch->use[i].mode == STARPU_R ? stay->written : stay->lanes;
+    }
+    return lanes;
+}
+
+/*
+ * Behind commands that are under way the batch must go to their lane, where it is measured or not
+ * as they are; unless the device executes each in the call. Beside them it is not measured, as it
+ * may take longer than alone.
+ */
+static bool choose_lane(struct tutti_batch *batch) {
+    const struct tutti_real_device *device = batch->device;
+    unsigned before = lanes_before(batch), lanes = tutti_lanes_for(batch, device), lane;
+    if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous ||
+        tutti_direct_streams(device)) {
+        lane = tutti_execution_choose_lane(batch);
+    } else {
+        bool profiled = false;
+        for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+            task->measured = task->command.event->profiled;
+            task->timed = false;
+            profiled = profiled || task->measured;
+        }
+        lane =
+            before ? (unsigned)__builtin_ctz(before) : tutti_lanes_choose(device, lanes, profiled);
+        if (before & (before - 1) || (profiled && lane < TUTTI_LANE_MEASURED) ||
+            (lanes == 1 && (batch->length > 1 || (profiled && !tutti_lane_is_aside(lane)))))
             return false;
     }
+    tutti_lanes_enter(batch, lane);
     return true;
 }
 
@@ -285,19 +362,21 @@ static struct tutti_real_device *choose(struct tutti_batch *batch) {
 
 static bool submit(struct tutti_batch *batch) {
     struct tutti_real_device *device = choose(batch);
-    if (!device || tutti_link_delays_events(device) ||
-        !has_time(device, batch->length, goes_behind(batch)) || !take_stays(batch, device))
+    if (!device || tutti_link_delays_events(device))
+        return false;
+    unsigned lanes = tutti_lanes_for(batch, device);
+    bool may = lanes > 1 ? has_lane(device, lanes, batch->length, batch->devices)
+                         : has_time(device, batch->length, goes_behind(batch));
+    if (!may || !take_stays(batch, device))
         return false;
     batch->device = device;
-    if (!choose_queue(batch)) {
+    if (!choose_lane(batch)) {
         release_stays(batch);
         batch->device = NULL;
-        batch->queue = NULL;
         return false;
     }
     batch->direct = true;
     tutti_batch_note_ready(batch);
-    arrive(batch);
     atomic_fetch_add(&delayed[device->index], 1);
     atomic_init(&batch->missing, 1);
     for (unsigned i = 0; i < batch->count; i++) {
@@ -308,11 +387,10 @@ static bool submit(struct tutti_batch *batch) {
             if (!use->stay)
                 atomic_fetch_sub(&batch->missing, 1);
         }
-        if (use->stay)
-            use->stay->queue = batch->queue;
         if (!use->view->seat)
             use->view->seat = device;
     }
+    arrive(batch);
     step(batch);
     return true;
 }
@@ -324,16 +402,24 @@ bool tutti_direct_submit(struct tutti_batch *batch) {
     return submitted;
 }
 
-bool tutti_direct_goes_on(const struct tutti_batch *batch) {
-    return batch->direct && has_time(batch->device, 1, false);
+static bool has_time_for(const struct tutti_real_device *device,
+                         const struct tutti_device_task *task) {
+    return task->shares && tutti_lanes_are_there(device)
+               ? has_lane(device, task->parts, 1, task->devices)
+               : has_time(device, 1, false);
+}
+
+bool tutti_direct_goes_on(const struct tutti_batch *batch, const struct tutti_device_task *task) {
+    return batch->direct && has_time_for(batch->device, task);
 }
 
 /* Has a device time for one more command, and may it execute it? Any, if `seat` is NULL. */
-static bool has_one_time(const struct tutti_real_device *seat, unsigned able) {
+static bool has_one_time(const struct tutti_real_device *seat,
+                         const struct tutti_device_task *task) {
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count; d++)
-        if (able & 1u << d && (!seat || seat == list->device[d]) &&
-            has_time(list->device[d], 1, false))
+        if (task->devices & 1u << d && (!seat || seat == list->device[d]) &&
+            has_time_for(list->device[d], task))
             return true;
     return false;
 }
@@ -342,7 +428,7 @@ bool tutti_direct_would_take(const struct tutti_device_task *task) {
     const struct tutti_device_use *use = task->use;
     const struct tutti_real_device *seat = use->view->seat;
     if (!tutti_direct_is_wanted() || (!seat && !use->view->at_home) ||
-        (seat && tutti_link_delays_events(seat)) || !has_one_time(seat, task->devices))
+        (seat && tutti_link_delays_events(seat)) || !has_one_time(seat, task))
         return false;
     /* At home any device stands for all. */
     const struct tutti_real_device *device = seat ? seat : tutti_devices()->device[0];

@@ -24,8 +24,8 @@ bool tutti_direct_submit(struct tutti_batch *batch);
 /* Would it take a batch of this task alone, as things are? By the dispatching thread. */
 bool tutti_direct_would_take(const struct tutti_device_task *task);
 
-/* May one more command go right behind the batch, which is not over? */
-bool tutti_direct_goes_on(const struct tutti_batch *batch);
+/* May the task go right behind the batch, which is not over, or beside it? */
+bool tutti_direct_goes_on(const struct tutti_batch *batch, const struct tutti_device_task *task);
 
 /* Is there but one device, and does it work in home memory? Then nothing is to be placed. */
 bool tutti_direct_serves_all(void);

@@ -7,6 +7,7 @@
 #include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/execution.h"
+#include "sched/lanes.h"
 #include "sched/row.h"
 #include "sched/runtime.h"
 
@@ -18,16 +19,17 @@
 #define SELDOM 1000000u /* and while there is nothing */
 #define DROWSY 5000000u /* without anything to look after: the thread goes */
 
-/* One thread at a time for each device, so that commands end in the order of their execution. */
-static pthread_mutex_t completing[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
-                                                            PTHREAD_MUTEX_INITIALIZER};
+/* One thread at a time for each lane, so that commands end in the order of their execution. */
+#define LANES (TUTTI_MAX_DEVICES * TUTTI_ALL_LANES)
+static pthread_mutex_t completing[LANES] = {[0 ... LANES - 1] = PTHREAD_MUTEX_INITIALIZER};
 
 static struct {
     pthread_mutex_t lock; /* guards all below, and what the listed batches say of themselves */
     pthread_cond_t wake;
     struct tutti_batch *first, **last; /* to be completed, oldest first */
     atomic_uint count;
-    unsigned look; /* counts the thread's looks */
+    unsigned count_in[LANES], lanes; /* of each lane; lanes that have some */
+    unsigned look;                   /* counts the thread's looks */
     struct tutti_job watch;
     bool watched, hurry, stopped;
 } direct = {.lock = PTHREAD_MUTEX_INITIALIZER,
@@ -35,45 +37,59 @@ static struct {
             .last = &direct.first,
             .look = 1};
 
-/* Changes the number of listed batches, which other threads read. Lock held. */
-static void count(int more) {
-    unsigned now = atomic_load_explicit(&direct.count, memory_order_relaxed);
-    atomic_store_explicit(&direct.count, now + (unsigned)more, memory_order_release);
+/*
+ * The number of the lane that the batch is on, among those of all devices. Where there are none, a
+ * batch that is measured still comes before the next one.
+ */
+static unsigned lane_of(const struct tutti_batch *batch) {
+    unsigned lane = tutti_lanes_are_there(batch->device) ? batch->lane : 0;
+    return batch->device->index * TUTTI_ALL_LANES + lane;
 }
 
-/* Takes the oldest batch of the device out of the list; NULL: there is none. Lock held. */
-static struct tutti_batch *take_next(const struct tutti_real_device *device) {
+/* One more is listed, or one less, which other threads read. Lock held. */
+static void count(const struct tutti_batch *batch, int more) {
+    unsigned now = atomic_load_explicit(&direct.count, memory_order_relaxed);
+    unsigned *own = &direct.count_in[lane_of(batch)];
+    atomic_store_explicit(&direct.count, now + (unsigned)more, memory_order_release);
+    direct.lanes -= *own > 0;
+    *own += (unsigned)more;
+    direct.lanes += *own > 0;
+}
+
+/* Takes the oldest batch of the lane out of the list; NULL: there is none. Lock held. */
+static struct tutti_batch *take_next(unsigned lane) {
     struct tutti_batch **link = &direct.first;
-    while (*link && (*link)->device != device)
+    while (*link && lane_of(*link) != lane)
         link = &(*link)->next_direct;
     struct tutti_batch *batch = direct.stopped ? NULL : *link;
     if (batch) {
         *link = batch->next_direct;
         if (!*link)
             direct.last = link;
-        count(-1);
+        count(batch, -1);
     }
     return batch;
 }
 
 void tutti_direct_start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
+    bool later = tutti_direct_streams(device) || tutti_lane_is_aside(batch->lane);
     tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
-    tutti_execution_start(batch, device->place.synchronous      ? TUTTI_ENDS_HERE
-                                 : tutti_direct_streams(device) ? TUTTI_ENDS_LATER
-                                                                : TUTTI_ENDS_UNSEEN);
+    tutti_execution_start(batch, device->place.synchronous ? TUTTI_ENDS_HERE
+                                 : later                   ? TUTTI_ENDS_LATER
+                                                           : TUTTI_ENDS_UNSEEN);
 }
 
-/* Completes a batch that was taken, when it is over. With its device's lock, which this opens. */
+/* Completes a batch that was taken, when it is over. With its lane's lock, which this opens. */
 static void complete(struct tutti_batch *batch) {
-    const struct tutti_real_device *device = batch->device;
-    if (device->place.synchronous)
+    unsigned lane = lane_of(batch);
+    if (batch->device->place.synchronous)
         tutti_direct_start(batch);
     else
         tutti_execution_wait(batch);
     tutti_direct_leave(batch);
     tutti_execution_collect(batch);
-    pthread_mutex_unlock(&completing[device->index]);
+    pthread_mutex_unlock(&completing[lane]);
     tutti_execution_end(batch);
 }
 
@@ -88,18 +104,18 @@ static struct tutti_batch *find_before_event(const struct _cl_event *event) {
     return batch;
 }
 
-/* Completes the device's oldest batch; for an event, unless none comes before that any more. */
-static void complete_next(const struct tutti_real_device *device, const struct _cl_event *event) {
-    pthread_mutex_lock(&completing[device->index]);
+/* Completes the lane's oldest batch; for an event, unless none comes before that any more. */
+static void complete_next(unsigned lane, const struct _cl_event *event) {
+    pthread_mutex_lock(&completing[lane]);
     pthread_mutex_lock(&direct.lock);
     const struct tutti_batch *before = event ? find_before_event(event) : NULL;
     struct tutti_batch *batch =
-        !event || (before && before->device == device) ? take_next(device) : NULL;
+        !event || (before && lane_of(before) == lane) ? take_next(lane) : NULL;
     pthread_mutex_unlock(&direct.lock);
     if (batch)
         complete(batch);
     else
-        pthread_mutex_unlock(&completing[device->index]);
+        pthread_mutex_unlock(&completing[lane]);
 }
 
 static bool is_over(struct tutti_batch *batch) {
@@ -107,27 +123,28 @@ static bool is_over(struct tutti_batch *batch) {
 }
 
 /*
- * A device whose next batch can be completed without delay, in a thread that has time: one that was
- * there at the look before this one. If there is one device and something depends on it, a wait for
- * it is no delay. Lock held.
+ * The first batch of a lane which can be completed without delay, in a thread that has time: one
+ * that was there at the look before this one. If one lane of one device has some and something
+ * depends on it, a wait for it is no delay. Lock held.
  */
-static struct tutti_real_device *find_ripe(void) {
-    unsigned devices = 0;
-    unsigned all = (1u << tutti_devices()->count) - 1;
-    for (struct tutti_batch *batch = direct.first; batch && devices != all;
+static struct tutti_batch *find_ripe(void) {
+    unsigned seen[TUTTI_MAX_DEVICES] = {0}; /* lanes, as bits */
+    unsigned lanes_left = direct.lanes;
+    for (struct tutti_batch *batch = direct.first; batch && lanes_left > 0;
          batch = batch->next_direct) {
-        unsigned bit = 1u << batch->device->index;
-        if (devices & bit)
+        unsigned *lanes = &seen[batch->device->index], bit = 1u << lane_of(batch) % TUTTI_ALL_LANES;
+        if (*lanes & bit)
             continue;
-        devices |= bit;
-        if (direct.hurry && tutti_devices()->count == 1)
-            return batch->device;
+        *lanes |= bit;
+        lanes_left--;
+        if (direct.hurry && direct.lanes == 1 && tutti_devices()->count == 1)
+            return batch;
         if (!batch->looked && !batch->device->place.synchronous)
             tutti_execution_flush(batch);
         if (!batch->looked)
             batch->looked = direct.look;
         if ((direct.hurry || batch->looked != direct.look) && is_over(batch))
-            return batch->device;
+            return batch;
     }
     return NULL;
 }
@@ -146,10 +163,11 @@ static void watch(struct tutti_job *job) {
     unsigned length = LOOK;
     pthread_mutex_lock(&direct.lock);
     while (!direct.stopped && (direct.first || tutti_runtime_now() - worked < DROWSY)) {
-        struct tutti_real_device *device = find_ripe();
-        if (device) {
+        struct tutti_batch *batch = find_ripe();
+        if (batch) {
+            unsigned lane = lane_of(batch);
             pthread_mutex_unlock(&direct.lock);
-            complete_next(device, NULL);
+            complete_next(lane, NULL);
             worked = tutti_runtime_now();
             length = LOOK;
             pthread_mutex_lock(&direct.lock);
@@ -169,7 +187,7 @@ void tutti_direct_enter(struct tutti_batch *batch) {
     pthread_mutex_lock(&direct.lock);
     *direct.last = batch;
     direct.last = &batch->next_direct;
-    count(1);
+    count(batch, 1);
     bool watched = direct.watched || direct.stopped;
     direct.watched = true;
     pthread_mutex_unlock(&direct.lock);
@@ -209,12 +227,12 @@ void tutti_direct_hurry(void) {
 static bool complete_before(cl_event event, bool only_if_over) {
     pthread_mutex_lock(&direct.lock);
     struct tutti_batch *batch = find_before_event(event);
-    const struct tutti_real_device *device =
-        batch && (!only_if_over || is_over(batch)) ? batch->device : NULL;
+    bool may = batch && (!only_if_over || is_over(batch));
+    unsigned lane = batch ? lane_of(batch) : 0;
     pthread_mutex_unlock(&direct.lock);
-    if (device)
-        complete_next(device, event);
-    return device != NULL;
+    if (may)
+        complete_next(lane, event);
+    return may;
 }
 
 void tutti_direct_help(cl_event event) {
@@ -250,12 +268,13 @@ void tutti_direct_flush(void) {
         hurry();
 }
 
-void tutti_direct_mark(const struct tutti_real_device *device) {
+void tutti_direct_mark(const struct tutti_batch *others) {
     if (atomic_load(&direct.count) == 0)
         return;
     pthread_mutex_lock(&direct.lock);
-    for (struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
-        if (!direct.stopped && batch->device == device && !device->place.synchronous)
+    for (struct tutti_batch *batch = direct.first; batch && !direct.stopped;
+         batch = batch->next_direct)
+        if (lane_of(batch) == lane_of(others) && !batch->device->place.synchronous)
             tutti_execution_mark(batch);
     pthread_mutex_unlock(&direct.lock);
 }

@@ -30,7 +30,7 @@ void tutti_direct_look(cl_event event);
 
 /* The program wants to see its commands begin, or others are about to come behind them. */
 void tutti_direct_flush(void);
-void tutti_direct_mark(const struct tutti_real_device *device);
+void tutti_direct_mark(const struct tutti_batch *others);
 
 /* The process ends: drivers may be gone. */
 void tutti_direct_stop(void);

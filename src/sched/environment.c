@@ -3,16 +3,19 @@
 
 #include "env.h"
 #include "log.h"
+#include "sched/policy.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { PERF_MODEL_DIR, DEVICE_MEMORY, WANTED = 7 };
+enum { PERF_MODEL_DIR, DEVICE_MEMORY, PIPELINE, WANTED = 8 };
 static const struct {
     const char *name, *value;
 } wanted[WANTED] = {
     [PERF_MODEL_DIR] = {"STARPU_PERF_MODEL_DIR", NULL},  /* see performance_files.h */
     [DEVICE_MEMORY] = {"STARPU_LIMIT_OPENCL_MEM", NULL}, /* TUTTI_DEVICE_MEMORY */
+    [PIPELINE] = {"STARPU_OPENCL_PIPELINE", NULL},
     {"STARPU_OPENCL_ON_CPUS", "1"}, /* there is no field for it in struct starpu_conf */
     {"STARPU_WORKERS_NOBIND", "1"}, /* else vendors' threads inherit one core from a worker */
     {"STARPU_SILENT", "1"},         /* a driver prints nothing */
@@ -43,6 +46,15 @@ static void limit_device_memory(struct tutti_environment *environment) {
         set(environment, DEVICE_MEMORY, text);
 }
 
+/* Tutti's policy says itself which tasks a device gets so early (policy.c). */
+static void set_pipeline(struct tutti_environment *environment) {
+    const char *policy = tutti_env_string(TUTTI_SCHED);
+    char text[8];
+    snprintf(text, sizeof(text), "%d", TUTTI_PIPELINE);
+    if (!policy || !*policy || strcmp(policy, tutti_policy.policy_name) == 0)
+        set(environment, PIPELINE, text);
+}
+
 bool tutti_environment_enter(struct tutti_environment *environment,
                              const struct tutti_device_list *list, unsigned seen_by_starpu) {
     environment->set = 0;
@@ -55,6 +67,7 @@ bool tutti_environment_enter(struct tutti_environment *environment,
     if (!chosen)
         set(environment, PERF_MODEL_DIR, environment->files.path);
     limit_device_memory(environment);
+    set_pipeline(environment);
     for (unsigned i = 0; i < WANTED; i++)
         if (wanted[i].value)
             set(environment, i, wanted[i].value);

@@ -14,6 +14,9 @@ struct tutti_environment {
     struct tutti_performance_files files;
 };
 
+/* Tasks that one of StarPU's workers may have under way, with Tutti's own policy: StarPU's most. */
+#define TUTTI_PIPELINE 4
+
 /* Returns false when StarPU would abort: no directory for its performance files is writable. */
 bool tutti_environment_enter(struct tutti_environment *environment,
                              const struct tutti_device_list *list, unsigned seen_by_starpu);

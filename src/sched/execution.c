@@ -6,6 +6,7 @@
 #include "memory/room.h"
 #include "memory/svm_home.h"
 #include "sched/direct.h"
+#include "sched/lanes.h"
 #include "sched/link.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
@@ -16,9 +17,9 @@
 /* µs that a batch may be late without a reason in its kernels, as a clock says that is slow. */
 #define TOLERATED 10000.0
 
-void tutti_execution_choose_queue(struct tutti_batch *batch) {
+unsigned tutti_execution_choose_lane(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
-    batch->queue = device->place.kernels;
+    bool measured = false;
     bool delayed = tutti_link_delays_events(device);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         enum tutti_measuring measures = tutti_model_measures(task->model, device);
@@ -26,9 +27,9 @@ void tutti_execution_choose_queue(struct tutti_batch *batch) {
                          (measures == TUTTI_MEASURED_BY_DRIVER &&
                           !(delayed && tutti_model_is_measured(task->model, device)));
         task->timed = !task->measured && measures == TUTTI_MEASURED_BY_CALL;
-        if (task->measured)
-            batch->queue = device->place.measured;
+        measured = measured || task->measured;
     }
+    return tutti_lanes_choose(device, tutti_lanes_for(batch, device), measured);
 }
 
 /* Of what was enqueued last; NULL: nothing tells it. With the lock of those who enqueue. */
@@ -114,7 +115,7 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
     show_running(batch);
 
     if (!batch->queue)
-        tutti_execution_choose_queue(batch);
+        tutti_lanes_enter(batch, tutti_execution_choose_lane(batch));
     pthread_mutex_lock(&device->place.enqueues);
     tutti_driver_lock(device);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
@@ -189,11 +190,14 @@ bool tutti_execution_is_over(struct tutti_batch *batch) {
 
 /*
  * Is the end of a GPU's batch looked for by an event? A call that waits for the queue is cheaper
- * than a marker, but StarPU's worker may want the queue meanwhile.
+ * than a marker, but StarPU's worker, or who has something for another lane, may want the device
+ * meanwhile.
  */
 static bool is_looked_for(const struct tutti_batch *batch) {
     return batch->device->type & CL_DEVICE_TYPE_GPU &&
-           (batch->end || batch->marker || tutti_room_working(batch->device));
+           (batch->end || batch->marker || tutti_room_working(batch->device) ||
+            (tutti_lanes_are_for(batch) &&
+             (tutti_lanes_busy(batch->device) || tutti_driver_is_wanted(batch->device))));
 }
 
 void tutti_execution_wait(struct tutti_batch *batch) {
@@ -250,7 +254,8 @@ static void take_result(struct tutti_device_task *task, const struct tutti_real_
     task->real = NULL;
 }
 
-static void take_times(struct tutti_device_task *task, struct tutti_real_device *device) {
+static void take_times(struct tutti_device_task *task, struct tutti_real_device *device,
+                       bool aside) {
     cl_event event = task->command.event;
     double time = 0;
     if (task->real_end) {
@@ -264,10 +269,12 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
         free = free > task->enqueued ? free : task->enqueued;
         double idle = started > free ? (double)(started - free) / 1000 : 0;
         /* Between the two moments of an enqueue this thread may have slept. */
-        if (started < device->place.last_end)
+        if (started < device->place.last_end && !aside)
             started = device->place.last_end;
         event->started = started;
-        event->ended = device->place.last_end = started + length;
+        event->ended = started + length;
+        if (event->ended > device->place.last_end)
+            device->place.last_end = event->ended;
         pthread_mutex_unlock(&device->place.ends);
         time = (double)length / 1000;
         if (task->result == CL_COMPLETE && task->measured)
@@ -307,7 +314,7 @@ void tutti_execution_collect(struct tutti_batch *batch) {
         if (task->result == CL_RUNNING)
             task->result = last;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        take_times(task, batch->device);
+        take_times(task, batch->device, tutti_lane_is_aside(batch->lane));
     if (batch->outcome == CL_COMPLETE)
         notice_delay(batch);
 }

@@ -10,10 +10,10 @@
  */
 
 /*
- * Chooses the queue: which commands are measured. Needed only for who must know it before the
- * start.
+ * Which commands are measured; and the lane that this leaves to a batch that comes after nothing on
+ * its device. The start enters that, if the batch was not given one before.
  */
-void tutti_execution_choose_queue(struct tutti_batch *batch);
+unsigned tutti_execution_choose_lane(struct tutti_batch *batch);
 
 /* How the end of a batch is seen. */
 enum tutti_ending {
@@ -31,8 +31,8 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending);
 /*
  * For a batch that ends unseen, as an event costs drivers more than a wait for all of the queue.
  * What is asked for its end, and not waited for, gets a marker; so do batches before others that
- * may take long come to the queue. With one lock for all of them. Who flushes or looks does not wait
- * for another thread's call with the queue: it looks again later.
+ * may take long come to the queue. With one lock for all of them. Who flushes or looks does not
+ * wait for another thread's call with the queue: it looks again later.
  */
 void tutti_execution_flush(struct tutti_batch *batch);
 void tutti_execution_mark(struct tutti_batch *batch);

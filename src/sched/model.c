@@ -298,6 +298,8 @@ double tutti_model_expect(const struct tutti_model *model, const struct tutti_re
     return tutti_model_estimate(model, device, &certainty);
 }
 
+uint64_t tutti_model_items(const struct tutti_model *model) { return model->key.items; }
+
 struct tutti_first_launch *tutti_model_first_launch(const struct tutti_model *model) {
     return model ? model->first : NULL;
 }

@@ -48,6 +48,9 @@ double tutti_model_estimate(const struct tutti_model *model, const struct tutti_
                             enum tutti_certainty *certainty);
 double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device);
 
+/* Its work-items. */
+uint64_t tutti_model_items(const struct tutti_model *model);
+
 /* What a device needs before it executes such a kernel for the first time. */
 struct tutti_first_launch *tutti_model_first_launch(const struct tutti_model *model);
 

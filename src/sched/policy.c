@@ -99,7 +99,8 @@ static void estimate_again(double now) {
              task != starpu_task_list_end(&line->tasks); task = starpu_task_list_next(task)) {
             struct tutti_plan_task estimate;
             tutti_policy_expect(batch_of(task), &estimate);
-            waiting += task->predicted = estimate.delay[d] + estimate.length[d];
+            task->predicted = estimate.delay[d] + estimate.length[d] - estimate.beside[d];
+            waiting += task->predicted;
             note_delay(batch_of(task), d, estimate.delay[d]);
         }
         tutti_line_expect(line, waiting);
@@ -121,7 +122,7 @@ static void put(struct starpu_task *task, const struct tutti_plan *plan, double 
     tutti_log(DEBUG, "real device %u: a task is expected to begin in %.0f us and to take %.0f%s%s",
               plan->device, plan->start - now, plan->end - plan->start,
               plan->moves ? ", data is brought" : "", plan->probes ? ", to be measured there" : "");
-    tutti_line_put(&policy.line[plan->device], task, plan->start, plan->end);
+    tutti_line_put(&policy.line[plan->device], task, plan->start, plan->free);
     atomic_fetch_add_explicit(&policy.tasks, 1, memory_order_release);
 }
 
@@ -252,6 +253,7 @@ static void take_in_turn(const struct tutti_real_device *thief) {
     struct tutti_plan plan = {.device = thief->index,
                               .start = start,
                               .end = start + task->predicted,
+                              .free = start + task->predicted,
                               .delay = batch_of(task)->delay};
     move_over(from, task, &plan, now);
 }

@@ -288,6 +288,7 @@ struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, u
         .device = best,
         .start = outlook[best].start,
         .end = outlook[best].start + task->delay[best] + task->length[best],
+        .free = outlook[best].start + task->delay[best] + task->length[best] - task->beside[best],
         .delay = task->delay[best],
         .moves = outlook[best].moved > 0,
         .evicts = outlook[best].evicted > 0,
@@ -307,7 +308,7 @@ void tutti_policy_book(struct tutti_plan_device *devices, unsigned count,
         devices[d].up.free = links.up[d];
         devices[d].down.free = links.down[d];
     }
-    devices[plan->device].ready = plan->end;
+    devices[plan->device].ready = plan->free;
 }
 
 unsigned tutti_policy_place(struct tutti_plan_device *devices, unsigned count,

@@ -47,6 +47,7 @@ struct tutti_plan_task {
     unsigned others; /* more that may execute such tasks, though not this one now */
     unsigned tried;  /* devices where it was not measured yet, but soon will be */
     double length[TUTTI_PLAN_DEVICES];
+    double beside[TUTTI_PLAN_DEVICES]; /* as much of it the device does others at the same time */
     enum tutti_certainty certainty[TUTTI_PLAN_DEVICES];
     double launch; /* what a GPU's driver takes to begin it */
     /* What a device takes before it can execute it for the first time, when its turn has come; */
@@ -59,6 +60,7 @@ struct tutti_plan_task {
 struct tutti_plan {
     unsigned device;
     double start, end; /* expected */
+    double free;       /* when the device may be at the next one: the end, or before */
     double delay;      /* the device's, from the start on */
     bool moves;        /* some data must be brought */
     bool evicts;       /* something must leave the device's memory */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/policy_line.h"
 
-#include "sched/batch.h"
+#include "sched/lanes.h"
 
 /* Through so many tasks at the end of a line is looked for the place of one of an earlier order. */
 #define MOST_OVERTAKEN 256
+/* Tasks that the worker has at once: the device begins the second when the first is over. */
+#define AHEAD 2
 /* µs before the device needs it a task is taken: more than StarPU and the driver need for it. */
 #define TAKEN_BEFORE 500.0
 
@@ -42,6 +44,15 @@ static void insert_before(struct starpu_task_list *list, struct starpu_task *tas
     next->prev = task;
 }
 
+/* What is to be known of waiting tasks without the lock. */
+static void count(struct tutti_line *line, struct starpu_task *task, int more) {
+    const struct tutti_batch *batch = tutti_device_task_batch(task);
+    if (batch->unbrought)
+        atomic_fetch_add_explicit(&line->unbrought, (unsigned)more, memory_order_relaxed);
+    if (tutti_lanes_are_for(batch))
+        atomic_fetch_add_explicit(&line->sharing, (unsigned)more, memory_order_relaxed);
+}
+
 void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double start, double end) {
     if (line->unfinished++ == 0)
         line->drift = 0;
@@ -62,23 +73,25 @@ void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double st
     }
     line->waiting += length;
     atomic_fetch_add_explicit(&line->count, 1, memory_order_release);
-    if (tutti_device_task_batch(task)->unbrought)
-        atomic_fetch_add_explicit(&line->unbrought, 1, memory_order_relaxed);
+    count(line, task, 1);
 }
 
 static void remove_from(struct tutti_line *line, struct starpu_task *task) {
     starpu_task_list_erase(&line->tasks, task);
     line->waiting = starpu_task_list_empty(&line->tasks) ? 0 : line->waiting - task->predicted;
     atomic_fetch_sub_explicit(&line->count, 1, memory_order_relaxed);
-    if (tutti_device_task_batch(task)->unbrought)
-        atomic_fetch_sub_explicit(&line->unbrought, 1, memory_order_relaxed);
+    count(line, task, -1);
 }
 
 struct starpu_task *tutti_line_take(struct tutti_line *line) {
     if (starpu_task_list_empty(&line->tasks))
         return NULL;
     struct starpu_task *task = starpu_task_list_front(&line->tasks);
+    bool shares = tutti_lanes_are_for(tutti_device_task_batch(task));
+    if (!shares && atomic_load_explicit(&line->taken, memory_order_relaxed) >= AHEAD)
+        return NULL;
     remove_from(line, task);
+    atomic_fetch_add_explicit(&line->taken, 1, memory_order_relaxed);
     return task;
 }
 
@@ -97,6 +110,7 @@ void tutti_line_begin(struct tutti_line *line, const struct starpu_task *task, d
 
 void tutti_line_end(struct tutti_line *line, const struct starpu_task *task, double now) {
     line->unfinished--;
+    atomic_fetch_sub_explicit(&line->taken, 1, memory_order_relaxed);
     if (line->flying == 0)
         return;
     line->flight = --line->flying ? line->flight - task->predicted : 0;
@@ -112,6 +126,10 @@ double tutti_line_busy(const struct tutti_line *line, double now) {
 }
 
 bool tutti_line_keeps(const struct tutti_line *line, double now) {
+    if (atomic_load_explicit(&line->sharing, memory_order_relaxed) > 0)
+        return false;
+    if (atomic_load_explicit(&line->taken, memory_order_relaxed) >= AHEAD)
+        return true;
     return atomic_load_explicit(&line->unbrought, memory_order_relaxed) == 0 &&
            tutti_line_busy(line, now) > TAKEN_BEFORE;
 }

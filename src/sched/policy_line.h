@@ -15,8 +15,10 @@ struct tutti_line {
     struct starpu_task_list tasks; /* not taken by StarPU's worker yet */
     atomic_uint count;             /* of them; read without the lock */
     atomic_uint unbrought;     /* of them, whose data is brought once they are taken; likewise */
+    atomic_uint sharing;       /* of them, that the device executes beside others; likewise, */
+    atomic_uint taken;         /* what the worker has taken and not ended; likewise */
     double waiting;            /* expected time of them all */
-    unsigned unfinished;       /* these, and what the worker has taken */
+    unsigned unfinished;       /* these, and what was taken */
     double last_end;           /* of the last one, as planned when it was given */
     double drift;              /* by how much the device is later than planned */
     unsigned flying;           /* tasks that began, one behind the other */
@@ -38,7 +40,7 @@ double tutti_line_ready(const struct tutti_line *line, unsigned long order, doub
  * data is brought meanwhile.
  */
 void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double start, double end);
-/* The worker takes the first task; NULL: there is none. */
+/* The worker takes the first task; NULL: there is none, or it is too early. */
 struct starpu_task *tutti_line_take(struct tutti_line *line);
 /* Takes a waiting task away, for another device. */
 void tutti_line_leave(struct tutti_line *line, struct starpu_task *task);
@@ -55,7 +57,8 @@ double tutti_line_busy(const struct tutti_line *line, double now);
 
 /*
  * Is it too early for StarPU's worker to take another task? It takes one while the device executes
- * another, and that can go to no other device any more. Needs no lock.
+ * another, and that can go to no other device any more; more than one if the device executes them
+ * at the same time. Needs no lock.
  */
 bool tutti_line_keeps(const struct tutti_line *line, double now);
 

@@ -2,6 +2,8 @@
 #include "sched/policy_task.h"
 
 #include "sched/device_task.h"
+#include "sched/environment.h"
+#include "sched/lanes.h"
 
 static void begin(struct tutti_plan_task *task, unsigned able) {
     task->able = able;
@@ -10,7 +12,7 @@ static void begin(struct tutti_plan_task *task, unsigned able) {
     task->count = 0;
     task->launch = 0;
     for (unsigned d = 0; d < TUTTI_PLAN_DEVICES; d++) {
-        task->length[d] = task->delay[d] = task->lost[d] = 0;
+        task->length[d] = task->beside[d] = task->delay[d] = task->lost[d] = 0;
         task->certainty[d] = TUTTI_MEASURED;
     }
 }
@@ -63,6 +65,17 @@ void tutti_policy_expect_kernel(const struct tutti_model *model, unsigned able,
         add_first(task, first, 0);
 }
 
+/* StarPU lets so many of them be under way. */
+static void add_lanes(struct tutti_plan_task *task, const struct tutti_batch *batch) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; d < list->count; d++) {
+        unsigned lanes = task->able & 1u << d ? tutti_lanes_for(batch, list->device[d]) : 1;
+        if (lanes > TUTTI_PIPELINE)
+            lanes = TUTTI_PIPELINE;
+        task->beside[d] = task->length[d] * (1 - 1.0 / lanes);
+    }
+}
+
 void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task *task) {
     begin(task, tutti_batch_devices(batch));
     for (struct tutti_device_task *part = batch->first; part; part = part->next) {
@@ -71,6 +84,8 @@ void tutti_policy_expect(const struct tutti_batch *batch, struct tutti_plan_task
         if (!tutti_first_launch_is_over(first, task->able) && !is_repeated(batch, part, first))
             add_first(task, first, batch->delayed);
     }
+    if (tutti_lanes_are_for(batch))
+        add_lanes(task, batch);
 }
 
 void tutti_policy_delay(struct tutti_batch *batch, unsigned device, double delay) {

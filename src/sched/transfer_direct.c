@@ -49,11 +49,15 @@ static enum { NOWHERE, UP, DOWN } direction(const struct tutti_transfer *transfe
 
 /*
  * What the program waits for is a blocking command: NVIDIA's driver takes half the time for it, but
- * for small writes.
+ * for small writes. The device's other lanes wait for it, too (driver.h).
  */
-static bool blocks(const struct tutti_transfer *transfer) {
+static bool blocks(const struct tutti_transfer *transfer, const struct tutti_real_device *device,
+                   cl_command_queue queue) {
     const struct tutti_device_task *task = &transfer->task;
     size_t size = tutti_region_bytes(&transfer->region);
+    if (!(queue == device->place.kernels || queue == device->place.measured) ||
+        tutti_driver_is_wanted(device))
+        return false;
     return task->command.event->caller_runs && !task->next && !task->measured &&
            size <= MOST_BLOCKING && (direction(transfer) == DOWN || size > LEAST_BLOCKING_WRITE);
 }
@@ -134,7 +138,7 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
         tutti_view_lock_home(task->use->view, device, tutti_region_bytes(&transfer->region),
                              transfer->mapping == TUTTI_UNMAP);
         error = move(transfer, device, queue, storage[0]->mem,
-                     !storage[0]->bytes && blocks(transfer), event);
+                     !storage[0]->bytes && blocks(transfer, device, queue), event);
     }
     /* Nobody can bring anything to the mapped bytes before the command is over. */
     if (transfer->mapping == TUTTI_UNMAP)

@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <time.h>
@@ -13,6 +14,7 @@
 #define SPIN 30000u
 #define SHARE 16
 #define LONGEST 20000u
+#define LATELY 50000000u /* ns */
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
@@ -33,14 +35,22 @@ void tutti_driver_unlock(const struct tutti_real_device *device) {
 /* Each for one device. */
 static pthread_mutex_t takers[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
                                                         PTHREAD_MUTEX_INITIALIZER};
+static atomic_ullong wanted[TUTTI_MAX_DEVICES]; /* when a thread waited for it; 0: never */
 
 static bool is_gpu(const struct tutti_real_device *device) {
     return device->type & CL_DEVICE_TYPE_GPU;
 }
 
 void tutti_driver_take(const struct tutti_real_device *device) {
-    if (is_gpu(device))
-        pthread_mutex_lock(&takers[device->index]);
+    if (tutti_driver_try(device))
+        return;
+    atomic_store_explicit(&wanted[device->index], tutti_clock_now(), memory_order_relaxed);
+    pthread_mutex_lock(&takers[device->index]);
+}
+
+bool tutti_driver_is_wanted(const struct tutti_real_device *device) {
+    cl_ulong last = atomic_load_explicit(&wanted[device->index], memory_order_relaxed);
+    return last && tutti_clock_now() - last < LATELY;
 }
 
 bool tutti_driver_try(const struct tutti_real_device *device) {

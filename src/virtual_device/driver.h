@@ -26,6 +26,9 @@ void tutti_driver_take(const struct tutti_real_device *device);
 bool tutti_driver_try(const struct tutti_real_device *device);
 void tutti_driver_give(const struct tutti_real_device *device);
 
+/* Did a thread have to wait for that lately? Then nobody should keep the queue while it waits. */
+bool tutti_driver_is_wanted(const struct tutti_real_device *device);
+
 /* Such calls. */
 cl_int tutti_driver_flush(const struct tutti_real_device *device, cl_command_queue queue);
 cl_int tutti_driver_finish(const struct tutti_real_device *device, cl_command_queue queue);

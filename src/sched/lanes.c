@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/lanes.h"
+
+#include "env.h"
+#include "log.h"
+#include "virtual_device/driver.h"
+
+#include <stdlib.h>
+
+/*
+ * Work-items that keep a compute unit busy, as far as is known of a kernel: on an H100, whose units
+ * have room for 2048, 512 that do nothing but multiply and add.
+ */
+#define ITEMS_PER_UNIT 512
+/* With room for fewer kernels at once, one that is measured meanwhile would seem longer. */
+#define LEAST_PARTS 4
+
+static struct lanes {
+    pthread_mutex_t lock; /* held while a queue is made */
+    cl_command_queue _Atomic queue[TUTTI_ALL_LANES];
+    atomic_uint commands[TUTTI_ALL_LANES]; /* on each, */
+    atomic_uint aside;                     /* and on all that are aside */
+} lanes[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static unsigned most = TUTTI_MOST_LANES;
+
+static void read_most(void) {
+    const char *wanted = tutti_env_string(TUTTI_LANES);
+    if (!wanted || !*wanted)
+        return;
+    char *end;
+    unsigned long number = strtoul(wanted, &end, 10);
+    if (*end || number < 1)
+        tutti_log(WARNING, "TUTTI_LANES is no number from 1 on: %s", wanted);
+    else if (number < TUTTI_MOST_LANES)
+        most = (unsigned)number;
+}
+
+bool tutti_lanes_are_there(const struct tutti_real_device *device) {
+    return device->type & CL_DEVICE_TYPE_GPU && !device->place.synchronous;
+}
+
+unsigned tutti_lanes_busy(const struct tutti_real_device *device) {
+    return atomic_load(&lanes[device->index].aside);
+}
+
+unsigned tutti_lanes_parts(const struct tutti_real_device *device,
+                           const struct tutti_model *model) {
+    pthread_once(&once, read_most);
+    if (!model || !tutti_lanes_are_there(device) || most == 1)
+        return 1;
+    uint64_t items = tutti_model_items(model),
+             room = (uint64_t)device->compute_units * ITEMS_PER_UNIT;
+    uint64_t parts = items ? room / items : 1;
+    if (parts < LEAST_PARTS)
+        return 1;
+    return parts < most ? (unsigned)parts : most;
+}
+
+unsigned tutti_lanes_most(unsigned devices, const struct tutti_model *model) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned parts = 1;
+    for (unsigned d = 0; d < list->count; d++)
+        if (devices & 1u << d && tutti_model_is_measured(model, list->device[d])) {
+            unsigned there = tutti_lanes_parts(list->device[d], model);
+            parts = there > parts ? there : parts;
+        }
+    return parts;
+}
+
+unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_real_device *device) {
+    bool may = tutti_lanes_are_there(device) && tutti_lanes_are_for(batch);
+    unsigned parts = may ? batch->parts : 1;
+    for (const struct tutti_device_task *task = batch->first; task && parts > 1;
+         task = task->next) {
+        unsigned there = task->is_kernel ? tutti_lanes_parts(device, task->model) : parts;
+        parts = there < parts ? there : parts;
+    }
+    return parts;
+}
+
+unsigned tutti_lanes_choose(const struct tutti_real_device *device, unsigned count, bool measured) {
+    const atomic_uint *commands = lanes[device->index].commands;
+    unsigned first = measured ? TUTTI_LANE_MEASURED : 0, best = first;
+    unsigned least = atomic_load_explicit(&commands[first], memory_order_relaxed);
+    for (unsigned i = first + 1; i < first + count && least > 0; i++) {
+        unsigned there = atomic_load_explicit(&commands[i], memory_order_relaxed);
+        if (there < least) {
+            best = i;
+            least = there;
+        }
+    }
+    return best;
+}
+
+/* NULL: it can't be made. */
+static cl_command_queue make_queue(const struct tutti_real_device *device, unsigned lane) {
+    cl_int error;
+    cl_command_queue queue = device->dispatch->clCreateCommandQueue(
+        device->place.context, device->id,
+        lane >= TUTTI_LANE_MEASURED ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+    if (error == CL_SUCCESS)
+        return queue;
+    tutti_log(ERROR, "%s: clCreateCommandQueue failed with %d", device->name, error);
+    return NULL;
+}
+
+static cl_command_queue queue_of(const struct tutti_real_device *device, unsigned lane) {
+    if (lane == 0)
+        return device->place.kernels;
+    if (lane == TUTTI_LANE_MEASURED)
+        return device->place.measured;
+    struct lanes *own = &lanes[device->index];
+    cl_command_queue queue = atomic_load_explicit(&own->queue[lane], memory_order_acquire);
+    if (queue)
+        return queue;
+    pthread_mutex_lock(&own->lock);
+    queue = own->queue[lane];
+    if (!queue) {
+        queue = make_queue(device, lane);
+        atomic_store_explicit(&own->queue[lane], queue, memory_order_release);
+    }
+    pthread_mutex_unlock(&own->lock);
+    return queue;
+}
+
+void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
+    const struct tutti_real_device *device = batch->device;
+    batch->queue = queue_of(device, lane);
+    if (!batch->queue) {
+        lane -= lane % TUTTI_MOST_LANES;
+        batch->queue = queue_of(device, lane);
+    }
+    batch->lane = lane;
+    atomic_fetch_add_explicit(&lanes[device->index].commands[lane], batch->length,
+                              memory_order_relaxed);
+    if (!tutti_lane_is_aside(lane))
+        return;
+    atomic_fetch_add(&lanes[device->index].aside, batch->length);
+    tutti_log(DEBUG, "%s: %u commands in lane %u", device->name, batch->length, lane);
+}
+
+void tutti_lanes_leave(struct tutti_batch *batch) {
+    if (!batch->queue)
+        return;
+    struct lanes *own = &lanes[batch->device->index];
+    atomic_fetch_sub_explicit(&own->commands[batch->lane], batch->length, memory_order_relaxed);
+    if (tutti_lane_is_aside(batch->lane))
+        atomic_fetch_sub(&own->aside, batch->length);
+    batch->queue = NULL;
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_LANES_H
+#define TUTTI_LANES_H
+
+#include "sched/batch.h"
+
+/*
+ * Kernels of one GPU at the same time. One with few work-items leaves most of a GPU to others, but
+ * in an in-order queue the next one waits for its end all the same: an H100 did twelve times as
+ * many of 128 work-items and 92 µs in 16 queues. So a GPU has some more queues for kernels, its
+ * lanes, made when they are needed. What goes to several of them has nothing to wait for: StarPU
+ * waited for it, or it is on the lane already (direct.c). Lane 0 is for all that
+ * does not share.
+ */
+#define TUTTI_MOST_LANES 16
+/* As many more are queues with profiling: from this one on, which is what lane 0 is to the others.
+ */
+#define TUTTI_LANE_MEASURED TUTTI_MOST_LANES
+#define TUTTI_ALL_LANES (2 * TUTTI_MOST_LANES) /* their bits fit in an unsigned */
+
+/* Is it another one than the first of its kind? */
+static inline bool tutti_lane_is_aside(unsigned lane) { return lane % TUTTI_MOST_LANES > 0; }
+
+/* Does the device have several queues at all? Even without others one is that with profiling. */
+bool tutti_lanes_are_there(const struct tutti_real_device *device);
+
+/* How many commands are on others than the first two. */
+unsigned tutti_lanes_busy(const struct tutti_real_device *device);
+
+/*
+ * How many such kernels have room on the device at once, by their work-items alone; 1: no more, or
+ * there are too few for several queues to gain anything.
+ */
+unsigned tutti_lanes_parts(const struct tutti_real_device *device, const struct tutti_model *model);
+/* On the one of those devices (bits) that has room for most, where it was measured. */
+unsigned tutti_lanes_most(unsigned devices, const struct tutti_model *model);
+
+/*
+ * µs: does a kernel, or several in one lane, take long enough that others gain by not waiting for
+ * it? What is over as soon as the next one is launched does not.
+ */
+static inline bool tutti_lanes_are_worth(double time) { return time >= 2 * TUTTI_LAUNCH_TIME; }
+
+/* Is it of such kernels? Then what the device does beside it may be over before. */
+static inline bool tutti_lanes_are_for(const struct tutti_batch *batch) {
+    return batch->parts > 1 && (batch->shares || tutti_lanes_are_worth(batch->expected));
+}
+
+/* On how many lanes of its device batches like this one may be; 1: on lane 0. */
+unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_real_device *device);
+
+/* The lane with the fewest commands among the first `count`, with profiling or without. */
+unsigned tutti_lanes_choose(const struct tutti_real_device *device, unsigned count, bool measured);
+
+/* Sets the batch's queue: to that lane of its device, or lane 0 if that can't be made. */
+void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane);
+/* The batch is over, or will not begin; if it has a queue. */
+void tutti_lanes_leave(struct tutti_batch *batch);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * PoCL stands in for a GPU on which a kernel takes a time of its own, however many execute at once:
+ * each is held by a user event until the one before it in its queue is over, and so long after
+ * that. Tells how many queues had one at the same time.
+ */
+#ifndef TUTTI_TESTS_SLOW_GPU_H
+#define TUTTI_TESTS_SLOW_GPU_H
+
+#include "pocl_gpu.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#define SLOW_QUEUES 64
+#define SLOW_KERNELS 4096
+
+static struct {
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t more;
+    cl_ulong length; /* ns that a kernel takes */
+    struct {
+        cl_command_queue queue;
+        cl_ulong free; /* when its last kernel is over */
+        unsigned kernels;
+    } queue[SLOW_QUEUES];
+    struct {
+        cl_event gate; /* NULL: free */
+        cl_ulong end;
+        unsigned queue;
+    } kernel[SLOW_KERNELS];
+    unsigned busy, most_busy; /* queues with kernels: now, and at most since that was asked */
+    unsigned long enqueued;
+} slow = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+
+static cl_ulong slow_now(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (cl_ulong)now.tv_sec * 1000000000u + (cl_ulong)now.tv_nsec;
+}
+
+/* Opens the gates of those whose time has come; returns when the next one's does. Lock held. */
+static cl_ulong slow_open(void) {
+    cl_ulong now = slow_now(), next = now + 1000000000u;
+    for (unsigned i = 0; i < SLOW_KERNELS; i++) {
+        cl_event gate = slow.kernel[i].gate;
+        if (gate && slow.kernel[i].end <= now) {
+            unsigned place = slow.kernel[i].queue;
+            slow.kernel[i].gate = NULL;
+            slow.busy -= --slow.queue[place].kernels == 0;
+            pthread_mutex_unlock(&slow.lock); /* PoCL may execute it in this thread */
+            real.clSetUserEventStatus(gate, CL_COMPLETE);
+            real.clReleaseEvent(gate);
+            pthread_mutex_lock(&slow.lock);
+        } else if (gate && slow.kernel[i].end < next) {
+            next = slow.kernel[i].end;
+        }
+    }
+    return next;
+}
+
+static void *slow_clock(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&slow.lock);
+    for (;;) {
+        cl_ulong next = slow_open();
+        struct timespec until = {.tv_sec = (time_t)(next / 1000000000u),
+                                 .tv_nsec = (long)(next % 1000000000u)};
+        pthread_cond_timedwait(&slow.more, &slow.lock, &until);
+    }
+    return NULL;
+}
+
+/* The place of a queue, and of a kernel that is to end then. Lock held. */
+static unsigned slow_place(cl_command_queue on) {
+    unsigned i = 0;
+    while (i < SLOW_QUEUES - 1 && slow.queue[i].queue && slow.queue[i].queue != on)
+        i++;
+    slow.queue[i].queue = on;
+    return i;
+}
+
+static bool slow_put(cl_command_queue on, cl_event gate) {
+    unsigned place = slow_place(on), i = 0;
+    while (i < SLOW_KERNELS && slow.kernel[i].gate)
+        i++;
+    if (i == SLOW_KERNELS)
+        return false;
+    cl_ulong now = slow_now(), start = slow.queue[place].free;
+    if (slow.queue[place].kernels++ == 0) {
+        start = now;
+        slow.most_busy = ++slow.busy > slow.most_busy ? slow.busy : slow.most_busy;
+    }
+    slow.queue[place].free = start + slow.length;
+    slow.kernel[i].gate = gate;
+    slow.kernel[i].end = start + slow.length;
+    slow.kernel[i].queue = place;
+    slow.enqueued++;
+    pthread_cond_signal(&slow.more);
+    return true;
+}
+
+static cl_int CL_API_CALL slow_enqueue(cl_command_queue on, cl_kernel kernel, cl_uint dimensions,
+                                       const size_t *offset, const size_t *global,
+                                       const size_t *local, cl_uint count, const cl_event *list,
+                                       cl_event *event) {
+    cl_context of;
+    cl_int result;
+    real.clGetCommandQueueInfo(on, CL_QUEUE_CONTEXT, sizeof(of), &of, NULL);
+    cl_event gate = count == 0 ? real.clCreateUserEvent(of, &result) : NULL;
+    if (!gate)
+        return real.clEnqueueNDRangeKernel(on, kernel, dimensions, offset, global, local, count,
+                                           list, event);
+    real.clRetainEvent(gate); /* the clock's reference, and this one's */
+    result =
+        real.clEnqueueNDRangeKernel(on, kernel, dimensions, offset, global, local, 1, &gate, event);
+    pthread_mutex_lock(&slow.lock);
+    bool put = slow_put(on, gate);
+    pthread_mutex_unlock(&slow.lock);
+    if (!put) {
+        real.clSetUserEventStatus(gate, CL_COMPLETE);
+        real.clReleaseEvent(gate);
+    }
+    real.clReleaseEvent(gate);
+    return result;
+}
+
+/* As the device's timestamps are those of what PoCL executes at the end. */
+static cl_int CL_API_CALL slow_profile(cl_event event, cl_profiling_info what, size_t size,
+                                       void *value, size_t *size_ret) {
+    if (what != CL_PROFILING_COMMAND_START)
+        return real.clGetEventProfilingInfo(event, what, size, value, size_ret);
+    cl_int result =
+        real.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, size, value, size_ret);
+    if (result == CL_SUCCESS && value)
+        *(cl_ulong *)value -= slow.length;
+    return result;
+}
+
+/* For test_main_gpu. */
+static void slow_change(cl_icd_dispatch *driver) {
+    pthread_t thread;
+    slow.length = 300000;
+    driver->clEnqueueNDRangeKernel = slow_enqueue;
+    driver->clGetEventProfilingInfo = slow_profile;
+    if (pthread_create(&thread, NULL, slow_clock, NULL) == 0)
+        pthread_detach(thread);
+}
+
+#endif

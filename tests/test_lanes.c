@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: kernels with few work-items execute at the same time on one GPU, whatever queue they
+ * come from, and in their order where they use the same memory. PoCL stands in for the GPU.
+ */
+#include "slow_gpu.h"
+
+enum { N = 16, BUFFERS = 24, ROUNDS = 12, RANDOM = 400, QUEUES = 4 };
+
+static const char source[] =
+    "kernel void add_to(global int *data, int by) { data[get_global_id(0)] += by; }"
+    "kernel void join(global int *to, global const int *a, global const int *b) {"
+    "  size_t i = get_global_id(0); to[i] = 3 * to[i] + a[i] - 2 * b[i]; }";
+
+static cl_program program;
+static cl_kernel step, join;
+static cl_mem buffer[BUFFERS];
+static cl_int expected[BUFFERS]; /* of each element */
+
+static void start_one(cl_command_queue on, cl_kernel kernel, size_t items, cl_event *event) {
+    ck_ok(clEnqueueNDRangeKernel(on, kernel, 1, NULL, &items, NULL, 0, NULL, event));
+}
+
+static void step_by(cl_command_queue on, unsigned i, cl_int by) {
+    ck_ok(clSetKernelArg(step, 0, sizeof(buffer[i]), &buffer[i]));
+    ck_ok(clSetKernelArg(step, 1, sizeof(by), &by));
+    start_one(on, step, N, NULL);
+    expected[i] += by;
+}
+
+static void join_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) {
+    ck_ok(clSetKernelArg(join, 0, sizeof(buffer[to]), &buffer[to]));
+    ck_ok(clSetKernelArg(join, 1, sizeof(buffer[a]), &buffer[a]));
+    ck_ok(clSetKernelArg(join, 2, sizeof(buffer[b]), &buffer[b]));
+    start_one(on, join, N, NULL);
+    cl_uint value = 3 * (cl_uint)expected[to] + (cl_uint)expected[a] - 2 * (cl_uint)expected[b];
+    expected[to] = (cl_int)value;
+}
+
+/* How long they take is known then, and their memory is on the device. */
+static void begin(void) {
+    static cl_int zeros[N];
+    program = make_program(source);
+    step = make_kernel(program, "add_to");
+    join = make_kernel(program, "join");
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        buffer[i] = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
+        expected[i] = 0;
+    }
+    for (unsigned round = 0; round < ROUNDS; round++)
+        for (unsigned i = 0; i < BUFFERS; i++) {
+            step_by(queue, i, 1);
+            join_from(queue, i, (i + 1) % BUFFERS, (i + 2) % BUFFERS);
+            ck_ok(clFinish(queue));
+        }
+    pthread_mutex_lock(&slow.lock);
+    slow.most_busy = 0;
+    pthread_mutex_unlock(&slow.lock);
+}
+
+/* Returns how many executed at the same time. */
+static unsigned end(void) {
+    for (unsigned i = 0; i < BUFFERS; i++) {
+        cl_int values[N];
+        ck_ok(clEnqueueReadBuffer(queue, buffer[i], CL_TRUE, 0, sizeof(values), values, 0, NULL,
+                                  NULL));
+        for (unsigned k = 0; k < N; k++)
+            ck_assert_int_eq(values[k], expected[i]);
+        ck_ok(clReleaseMemObject(buffer[i]));
+    }
+    ck_ok(clReleaseKernel(step));
+    ck_ok(clReleaseKernel(join));
+    ck_ok(clReleaseProgram(program));
+    pthread_mutex_lock(&slow.lock);
+    unsigned most = slow.most_busy;
+    pthread_mutex_unlock(&slow.lock);
+    return most;
+}
+
+START_TEST(of_one_queue) {
+    begin();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < BUFFERS; i++)
+            step_by(queue, i, 1);
+        ck_ok(clFinish(queue));
+    }
+    ck_assert_uint_gt(end(), 8);
+}
+END_TEST
+
+START_TEST(of_several_queues) {
+    cl_command_queue queues[QUEUES];
+    begin();
+    for (unsigned q = 0; q < QUEUES; q++)
+        queues[q] = make_queue(0);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < BUFFERS; i++)
+            step_by(queues[i % QUEUES], i, 1);
+        for (unsigned q = 0; q < QUEUES; q++)
+            ck_ok(clFinish(queues[q]));
+    }
+    for (unsigned q = 0; q < QUEUES; q++)
+        ck_ok(clReleaseCommandQueue(queues[q]));
+    ck_assert_uint_gt(end(), 8);
+}
+END_TEST
+
+/* Each chain by itself, all of them at the same time. */
+START_TEST(of_chains) {
+    begin();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        for (unsigned i = 0; i < BUFFERS; i++)
+            step_by(queue, i, (cl_int)(round + i));
+        for (unsigned i = 0; i < BUFFERS; i += 3)
+            join_from(queue, i, i + 1, i + 2);
+        for (unsigned i = 0; i < BUFFERS; i++)
+            step_by(queue, i, (cl_int)(round * i));
+    }
+    ck_ok(clFinish(queue));
+    ck_assert_uint_gt(end(), 4);
+}
+END_TEST
+
+/* Many may read at the same time what one writes before and another one after them. */
+START_TEST(that_read_the_same) {
+    begin();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        step_by(queue, 0, 5);
+        ck_ok(clFinish(queue));
+        for (unsigned i = 1; i < BUFFERS; i++)
+            join_from(queue, i, 0, 0);
+        step_by(queue, 0, 7);
+        join_from(queue, 1, 0, 2);
+    }
+    ck_assert_uint_gt(end(), 8);
+}
+END_TEST
+
+/* The order of each queue is that of one after the other, and of all queues, with a wait between.
+ */
+START_TEST(in_any_order) {
+    cl_command_queue queues[QUEUES];
+    cl_uint state = 12345;
+    begin();
+    for (unsigned q = 0; q < QUEUES; q++)
+        queues[q] = make_queue(0);
+    for (unsigned i = 0; i < RANDOM; i++) {
+        cl_uint drawn = state = state * 1664525 + 1013904223;
+        unsigned to = (drawn >> 8) % BUFFERS, a = (drawn >> 16) % BUFFERS;
+        unsigned b = (drawn >> 24) % BUFFERS;
+        cl_command_queue on = queues[i / 50 % QUEUES];
+        if (drawn % 3 == 0 || to == a || to == b)
+            step_by(on, to, (cl_int)i);
+        else
+            join_from(on, to, a, b);
+        if (i % 50 == 49)
+            ck_ok(clFinish(on));
+    }
+    for (unsigned q = 0; q < QUEUES; q++)
+        ck_ok(clReleaseCommandQueue(queues[q]));
+    ck_assert_uint_gt(end(), 2);
+}
+END_TEST
+
+/* A large one has the device for itself, as far as its work-items go. */
+START_TEST(but_none_with_many_items) {
+    enum { MANY = 1 << 20, LARGE = 4 };
+    cl_mem large[LARGE];
+    cl_int *zeros = calloc(MANY, sizeof(*zeros)), by = 1;
+    begin();
+    for (unsigned i = 0; i < LARGE; i++)
+        large[i] = make_buffer(CL_MEM_COPY_HOST_PTR, MANY * sizeof(*zeros), zeros);
+    for (unsigned i = 0; i < 20 * LARGE; i++) {
+        ck_ok(clSetKernelArg(step, 0, sizeof(large[0]), &large[i % LARGE]));
+        ck_ok(clSetKernelArg(step, 1, sizeof(by), &by));
+        start_one(queue, step, MANY, NULL);
+    }
+    ck_ok(clFinish(queue));
+    for (unsigned i = 0; i < LARGE; i++)
+        ck_ok(clReleaseMemObject(large[i]));
+    free(zeros);
+    ck_assert_uint_le(end(), 2); /* the queue with profiling is another one */
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {of_one_queue,       of_several_queues, of_chains,
+                                  that_read_the_same, in_any_order,      but_none_with_many_items};
+    setenv("TUTTI_TRANSFER", "staged", 1); /* else PoCL works in home memory, as no GPU does */
+    return test_main_gpu(argc, argv, tests, COUNT(tests), slow_change);
+}
