@@ -31,7 +31,7 @@ static struct {
     } kernel[SLOW_KERNELS];
     unsigned busy, most_busy; /* queues with kernels: now, and at most since that was asked */
     unsigned long enqueued;
-} slow = {.lock = PTHREAD_MUTEX_INITIALIZER, .more = PTHREAD_COND_INITIALIZER};
+} slow;
 
 static cl_ulong slow_now(void) {
     struct timespec now;
@@ -137,14 +137,22 @@ static cl_int CL_API_CALL slow_profile(cl_event event, cl_profiling_info what, s
     return result;
 }
 
+/* A forked child, too, as it has none of its parent's threads. */
+static void slow_start(void) {
+    pthread_t thread;
+    pthread_mutex_init(&slow.lock, NULL);
+    pthread_cond_init(&slow.more, NULL);
+    if (pthread_create(&thread, NULL, slow_clock, NULL) == 0)
+        pthread_detach(thread);
+}
+
 /* For test_main_gpu. */
 static void slow_change(cl_icd_dispatch *driver) {
-    pthread_t thread;
     slow.length = 300000;
     driver->clEnqueueNDRangeKernel = slow_enqueue;
     driver->clGetEventProfilingInfo = slow_profile;
-    if (pthread_create(&thread, NULL, slow_clock, NULL) == 0)
-        pthread_detach(thread);
+    pthread_atfork(NULL, NULL, slow_start);
+    slow_start();
 }
 
 #endif

@@ -5,34 +5,34 @@
  */
 #include "slow_gpu.h"
 
-enum { N = 16, BUFFERS = 24, ROUNDS = 12, RANDOM = 400, QUEUES = 4 };
+enum { N = 16, BUFFERS = 24, ROUNDS = 12, RANDOM = 600, QUEUES = 4 };
 
 static const char source[] =
     "kernel void add_to(global int *data, int by) { data[get_global_id(0)] += by; }"
-    "kernel void join(global int *to, global const int *a, global const int *b) {"
+    "kernel void mix_in(global int *to, global const int *a, global const int *b) {"
     "  size_t i = get_global_id(0); to[i] = 3 * to[i] + a[i] - 2 * b[i]; }";
 
 static cl_program program;
-static cl_kernel step, join;
+static cl_kernel add_to, mix_in;
 static cl_mem buffer[BUFFERS];
 static cl_int expected[BUFFERS]; /* of each element */
 
-static void start_one(cl_command_queue on, cl_kernel kernel, size_t items, cl_event *event) {
-    ck_ok(clEnqueueNDRangeKernel(on, kernel, 1, NULL, &items, NULL, 0, NULL, event));
+static void start_one(cl_command_queue on, cl_kernel kernel, size_t items) {
+    ck_ok(clEnqueueNDRangeKernel(on, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
 }
 
-static void step_by(cl_command_queue on, unsigned i, cl_int by) {
-    ck_ok(clSetKernelArg(step, 0, sizeof(buffer[i]), &buffer[i]));
-    ck_ok(clSetKernelArg(step, 1, sizeof(by), &by));
-    start_one(on, step, N, NULL);
+static void add_by(cl_command_queue on, unsigned i, cl_int by) {
+    ck_ok(clSetKernelArg(add_to, 0, sizeof(buffer[i]), &buffer[i]));
+    ck_ok(clSetKernelArg(add_to, 1, sizeof(by), &by));
+    start_one(on, add_to, N);
     expected[i] += by;
 }
 
-static void join_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) {
-    ck_ok(clSetKernelArg(join, 0, sizeof(buffer[to]), &buffer[to]));
-    ck_ok(clSetKernelArg(join, 1, sizeof(buffer[a]), &buffer[a]));
-    ck_ok(clSetKernelArg(join, 2, sizeof(buffer[b]), &buffer[b]));
-    start_one(on, join, N, NULL);
+static void mix_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) {
+    ck_ok(clSetKernelArg(mix_in, 0, sizeof(buffer[to]), &buffer[to]));
+    ck_ok(clSetKernelArg(mix_in, 1, sizeof(buffer[a]), &buffer[a]));
+    ck_ok(clSetKernelArg(mix_in, 2, sizeof(buffer[b]), &buffer[b]));
+    start_one(on, mix_in, N);
     cl_uint value = 3 * (cl_uint)expected[to] + (cl_uint)expected[a] - 2 * (cl_uint)expected[b];
     expected[to] = (cl_int)value;
 }
@@ -41,16 +41,16 @@ static void join_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) 
 static void begin(void) {
     static cl_int zeros[N];
     program = make_program(source);
-    step = make_kernel(program, "add_to");
-    join = make_kernel(program, "join");
+    add_to = make_kernel(program, "add_to");
+    mix_in = make_kernel(program, "mix_in");
     for (unsigned i = 0; i < BUFFERS; i++) {
         buffer[i] = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
         expected[i] = 0;
     }
     for (unsigned round = 0; round < ROUNDS; round++)
         for (unsigned i = 0; i < BUFFERS; i++) {
-            step_by(queue, i, 1);
-            join_from(queue, i, (i + 1) % BUFFERS, (i + 2) % BUFFERS);
+            add_by(queue, i, 1);
+            mix_from(queue, i, (i + 1) % BUFFERS, (i + 2) % BUFFERS);
             ck_ok(clFinish(queue));
         }
     pthread_mutex_lock(&slow.lock);
@@ -68,8 +68,8 @@ static unsigned end(void) {
             ck_assert_int_eq(values[k], expected[i]);
         ck_ok(clReleaseMemObject(buffer[i]));
     }
-    ck_ok(clReleaseKernel(step));
-    ck_ok(clReleaseKernel(join));
+    ck_ok(clReleaseKernel(add_to));
+    ck_ok(clReleaseKernel(mix_in));
     ck_ok(clReleaseProgram(program));
     pthread_mutex_lock(&slow.lock);
     unsigned most = slow.most_busy;
@@ -81,7 +81,7 @@ START_TEST(of_one_queue) {
     begin();
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < BUFFERS; i++)
-            step_by(queue, i, 1);
+            add_by(queue, i, 1);
         ck_ok(clFinish(queue));
     }
     ck_assert_uint_gt(end(), 8);
@@ -95,7 +95,7 @@ START_TEST(of_several_queues) {
         queues[q] = make_queue(0);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < BUFFERS; i++)
-            step_by(queues[i % QUEUES], i, 1);
+            add_by(queues[i % QUEUES], i, 1);
         for (unsigned q = 0; q < QUEUES; q++)
             ck_ok(clFinish(queues[q]));
     }
@@ -110,11 +110,11 @@ START_TEST(of_chains) {
     begin();
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < BUFFERS; i++)
-            step_by(queue, i, (cl_int)(round + i));
+            add_by(queue, i, (cl_int)(round + i));
         for (unsigned i = 0; i < BUFFERS; i += 3)
-            join_from(queue, i, i + 1, i + 2);
+            mix_from(queue, i, i + 1, i + 2);
         for (unsigned i = 0; i < BUFFERS; i++)
-            step_by(queue, i, (cl_int)(round * i));
+            add_by(queue, i, (cl_int)(round * i));
     }
     ck_ok(clFinish(queue));
     ck_assert_uint_gt(end(), 4);
@@ -125,34 +125,69 @@ END_TEST
 START_TEST(that_read_the_same) {
     begin();
     for (unsigned round = 0; round < ROUNDS; round++) {
-        step_by(queue, 0, 5);
+        add_by(queue, 0, 5);
         ck_ok(clFinish(queue));
         for (unsigned i = 1; i < BUFFERS; i++)
-            join_from(queue, i, 0, 0);
-        step_by(queue, 0, 7);
-        join_from(queue, 1, 0, 2);
+            mix_from(queue, i, 0, 0);
+        ck_ok(clFinish(queue));
+        for (unsigned i = 0; i < 3; i++) /* the last one to read it is over before these */
+            mix_from(queue, 1, 0, 0);
+        mix_from(queue, 2, 0, 0);
+        add_by(queue, 0, 7);
+        mix_from(queue, 1, 0, 2);
     }
     ck_assert_uint_gt(end(), 8);
 }
 END_TEST
 
+/* What the host writes, reads and copies comes in between. */
+static void draw_transfer(cl_command_queue on, cl_uint drawn, unsigned to, unsigned from) {
+    static cl_int values[RANDOM][N], seen[N];
+    static unsigned used;
+    cl_int *own = values[used++ % RANDOM]; /* until the transfer is over */
+    switch (drawn % 4) {
+    case 0:
+        for (unsigned k = 0; k < N; k++)
+            own[k] = (cl_int)drawn;
+        ck_ok(
+            clEnqueueWriteBuffer(on, buffer[to], drawn & 64, 0, sizeof(seen), own, 0, NULL, NULL));
+        expected[to] = (cl_int)drawn;
+        break;
+    case 1:
+        ck_ok(clEnqueueReadBuffer(on, buffer[to], CL_TRUE, 0, sizeof(seen), seen, 0, NULL, NULL));
+        for (unsigned k = 0; k < N; k++)
+            ck_assert_int_eq(seen[k], expected[to]);
+        break;
+    case 2:
+        ck_ok(clEnqueueReadBuffer(on, buffer[to], CL_FALSE, 0, sizeof(seen), own, 0, NULL, NULL));
+        break;
+    default:
+        if (from == to)
+            break;
+        ck_ok(clEnqueueCopyBuffer(on, buffer[from], buffer[to], 0, 0, sizeof(seen), 0, NULL, NULL));
+        expected[to] = expected[from];
+    }
+}
+
 /* The order of each queue is that of one after the other, and of all queues, with a wait between.
  */
-START_TEST(in_any_order) {
+static void draw_commands(cl_command_queue_properties properties) {
     cl_command_queue queues[QUEUES];
     cl_uint state = 12345;
     begin();
     for (unsigned q = 0; q < QUEUES; q++)
-        queues[q] = make_queue(0);
+        queues[q] = make_queue(properties);
     for (unsigned i = 0; i < RANDOM; i++) {
         cl_uint drawn = state = state * 1664525 + 1013904223;
         unsigned to = (drawn >> 8) % BUFFERS, a = (drawn >> 16) % BUFFERS;
         unsigned b = (drawn >> 24) % BUFFERS;
         cl_command_queue on = queues[i / 50 % QUEUES];
-        if (drawn % 3 == 0 || to == a || to == b)
-            step_by(on, to, (cl_int)i);
+        if (drawn >> 4 & 1 && i > RANDOM / 2)
+            draw_transfer(on, drawn >> 5, to, a);
+        else if (drawn % 3 == 0 || to == a || to == b)
+            add_by(on, to, (cl_int)i);
         else
-            join_from(on, to, a, b);
+            mix_from(on, to, a, b);
         if (i % 50 == 49)
             ck_ok(clFinish(on));
     }
@@ -160,6 +195,11 @@ START_TEST(in_any_order) {
         ck_ok(clReleaseCommandQueue(queues[q]));
     ck_assert_uint_gt(end(), 2);
 }
+
+START_TEST(in_any_order) { draw_commands(0); }
+END_TEST
+
+START_TEST(in_any_order_with_profiling) { draw_commands(CL_QUEUE_PROFILING_ENABLE); }
 END_TEST
 
 /* A large one has the device for itself, as far as its work-items go. */
@@ -171,9 +211,9 @@ START_TEST(but_none_with_many_items) {
     for (unsigned i = 0; i < LARGE; i++)
         large[i] = make_buffer(CL_MEM_COPY_HOST_PTR, MANY * sizeof(*zeros), zeros);
     for (unsigned i = 0; i < 20 * LARGE; i++) {
-        ck_ok(clSetKernelArg(step, 0, sizeof(large[0]), &large[i % LARGE]));
-        ck_ok(clSetKernelArg(step, 1, sizeof(by), &by));
-        start_one(queue, step, MANY, NULL);
+        ck_ok(clSetKernelArg(add_to, 0, sizeof(large[0]), &large[i % LARGE]));
+        ck_ok(clSetKernelArg(add_to, 1, sizeof(by), &by));
+        start_one(queue, add_to, MANY);
     }
     ck_ok(clFinish(queue));
     for (unsigned i = 0; i < LARGE; i++)
@@ -184,8 +224,12 @@ START_TEST(but_none_with_many_items) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {of_one_queue,       of_several_queues, of_chains,
-                                  that_read_the_same, in_any_order,      but_none_with_many_items};
-    setenv("TUTTI_TRANSFER", "staged", 1); /* else PoCL works in home memory, as no GPU does */
+    const TTest *const tests[] = {of_one_queue,
+                                  of_several_queues,
+                                  of_chains,
+                                  that_read_the_same,
+                                  in_any_order,
+                                  in_any_order_with_profiling,
+                                  but_none_with_many_items};
     return test_main_gpu(argc, argv, tests, COUNT(tests), slow_change);
 }
