@@ -63,7 +63,10 @@ static void *slow_clock(void *unused) {
     (void)unused;
     pthread_mutex_lock(&slow.lock);
     for (;;) {
+        unsigned long seen = slow.enqueued;
         cl_ulong next = slow_open();
+        if (seen != slow.enqueued) /* while the lock was open: they may be the next ones */
+            continue;
         struct timespec until = {.tv_sec = (time_t)(next / 1000000000u),
                                  .tv_nsec = (long)(next % 1000000000u)};
         pthread_cond_timedwait(&slow.more, &slow.lock, &until);

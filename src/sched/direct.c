@@ -29,7 +29,7 @@
 #define MOST_AHEAD 4
 /* µs that a batch may take longer where its data is: as long as StarPU's share, and transfers. */
 #define TOLERATED 100.0
-/* The same on each lane but the first, where some other device might be free for the next. */
+/* The same for each lane that may be used, where some other device might be free for the next. */
 #define MOST_AHEAD_IN_LANE 4
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
@@ -149,11 +149,12 @@ static bool has_time(const struct tutti_real_device *device, unsigned length, bo
     return (under_way > aside ? under_way - aside : 0) + length <= most;
 }
 
-/* Has one of `count` lanes time for so many commands, which may execute on those devices (bits)? */
+/* Have `count` lanes time for so many commands, which may execute on those devices (bits)? */
 static bool has_lane(const struct tutti_real_device *device, unsigned count, unsigned length,
                      unsigned devices) {
     unsigned most = tutti_is_one_device(devices) ? MOST_STREAMED : count * MOST_AHEAD_IN_LANE;
-    return !atomic_load(&delayed[device->index]) && tutti_lanes_busy(device) + length <= most;
+    return !atomic_load(&delayed[device->index]) &&
+           atomic_load(&commands[device->index]) + length <= most;
 }
 
 static void arrive(const struct tutti_batch *batch) {

@@ -126,7 +126,8 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         batch->over = task->result == CL_COMPLETE;
     }
     batch->outcome = CL_COMPLETE;
-    if (ending == TUTTI_ENDS_LATER && batch->end)
+    batch->flushed = ending == TUTTI_ENDS_LATER && batch->end;
+    if (batch->flushed)
         tutti_driver_flush(device, batch->queue);
     else if (!batch->over && ending != TUTTI_ENDS_UNSEEN) /* the last one may have failed */
         batch->outcome = tutti_driver_finish(device, batch->queue);
