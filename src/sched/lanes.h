@@ -8,14 +8,12 @@
  * Kernels of one GPU at the same time. One with few work-items leaves most of a GPU to others, but
  * in an in-order queue the next one waits for its end all the same: an H100 did twelve times as
  * many of 128 work-items and 92 µs in 16 queues. So a GPU has some more queues for kernels, its
- * lanes, made when they are needed. What goes to several of them has nothing to wait for: StarPU
- * waited for it, or it is on the lane already (direct.c). Lane 0 is for all that
- * does not share.
+ * lanes, made when they are needed. Nothing on one waits for what is on another: StarPU has waited
+ * for it, or it is the lane of what must come before (direct.c). On the first one is all that does
+ * not share the device. As many more are queues with profiling.
  */
 #define TUTTI_MOST_LANES 16
-/* As many more are queues with profiling: from this one on, which is what lane 0 is to the others.
- */
-#define TUTTI_LANE_MEASURED TUTTI_MOST_LANES
+#define TUTTI_LANE_MEASURED TUTTI_MOST_LANES   /* the first with profiling */
 #define TUTTI_ALL_LANES (2 * TUTTI_MOST_LANES) /* their bits fit in an unsigned */
 
 /* Is it another one than the first of its kind? */
@@ -24,7 +22,7 @@ static inline bool tutti_lane_is_aside(unsigned lane) { return lane % TUTTI_MOST
 /* Does the device have several queues at all? Even without others one is that with profiling. */
 bool tutti_lanes_are_there(const struct tutti_real_device *device);
 
-/* How many commands are on others than the first two. */
+/* How many commands are on others than the first of each kind. */
 unsigned tutti_lanes_busy(const struct tutti_real_device *device);
 
 /*
