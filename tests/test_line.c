@@ -27,7 +27,6 @@ static void put(unsigned i, double length, double now) {
 
     batches[i].user.order = i + 1;
     tasks[i].cl_arg = &batches[i];
-    batches[i].expected = length;
     tutti_line_put(&line, &tasks[i], ready, ready + length);
 }
 
@@ -77,7 +76,7 @@ END_TEST
 START_TEST(tasks_fly_beside_each_other) {
     start();
     for (unsigned i = 0; i < MOST; i++) {
-        batches[i].parts = 16;
+        batches[i].beside = true;
         put(i, 1000, 0);
     }
     for (unsigned i = 0; i < MOST; i++) {

@@ -42,6 +42,7 @@ struct tutti_batch {
     unsigned late;    /* likewise, once the kernels are there: tutti_batch_devices */
     bool at_home;     /* so are all its views, on any device */
     bool unbrought;   /* in a device's line: its data comes once StarPU's worker takes it */
+    bool beside;      /* the same: the device executes it beside others (lanes.h) */
     double delay;     /* µs of its time in that line, for first launches of kernels there, */
     unsigned delayed; /* on this device (a bit) */
     struct tutti_device_use *use; /* of all tasks together, each view once */

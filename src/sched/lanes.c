@@ -19,7 +19,8 @@ static struct lanes {
     pthread_mutex_t lock; /* held while a queue is made */
     cl_command_queue _Atomic queue[TUTTI_ALL_LANES];
     atomic_uint commands[TUTTI_ALL_LANES]; /* on each, */
-    atomic_uint aside;                     /* and on all that are aside */
+    atomic_uint aside;                     /* on all that are aside, */
+    atomic_uint slow;                      /* and of what shares the device on the others */
 } lanes[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -43,6 +44,10 @@ bool tutti_lanes_are_there(const struct tutti_real_device *device) {
 
 unsigned tutti_lanes_busy(const struct tutti_real_device *device) {
     return atomic_load(&lanes[device->index].aside);
+}
+
+bool tutti_lanes_are_slow(const struct tutti_real_device *device) {
+    return atomic_load(&lanes[device->index].slow) > 0;
 }
 
 unsigned tutti_lanes_parts(const struct tutti_real_device *device,
@@ -125,6 +130,12 @@ static cl_command_queue queue_of(const struct tutti_real_device *device, unsigne
     return queue;
 }
 
+/* Where such a batch on that lane is counted, or NULL. */
+static atomic_uint *counter_of(const struct tutti_batch *batch, unsigned lane) {
+    struct lanes *own = &lanes[batch->device->index];
+    return tutti_lane_is_aside(lane) ? &own->aside : tutti_lanes_are_for(batch) ? &own->slow : NULL;
+}
+
 void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
     const struct tutti_real_device *device = batch->device;
     batch->queue = queue_of(device, lane);
@@ -135,18 +146,20 @@ void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
     batch->lane = lane;
     atomic_fetch_add_explicit(&lanes[device->index].commands[lane], batch->length,
                               memory_order_relaxed);
-    if (!tutti_lane_is_aside(lane))
-        return;
-    atomic_fetch_add(&lanes[device->index].aside, batch->length);
-    tutti_log(DEBUG, "%s: %u commands in lane %u", device->name, batch->length, lane);
+    atomic_uint *counter = counter_of(batch, lane);
+    if (counter)
+        atomic_fetch_add(counter, batch->length);
+    if (tutti_lane_is_aside(lane))
+        tutti_log(DEBUG, "%s: %u commands in lane %u", device->name, batch->length, lane);
 }
 
 void tutti_lanes_leave(struct tutti_batch *batch) {
     if (!batch->queue)
         return;
-    struct lanes *own = &lanes[batch->device->index];
-    atomic_fetch_sub_explicit(&own->commands[batch->lane], batch->length, memory_order_relaxed);
-    if (tutti_lane_is_aside(batch->lane))
-        atomic_fetch_sub(&own->aside, batch->length);
+    atomic_fetch_sub_explicit(&lanes[batch->device->index].commands[batch->lane], batch->length,
+                              memory_order_relaxed);
+    atomic_uint *counter = counter_of(batch, batch->lane);
+    if (counter)
+        atomic_fetch_sub(counter, batch->length);
     batch->queue = NULL;
 }

@@ -25,6 +25,10 @@ bool tutti_lanes_are_there(const struct tutti_real_device *device);
 /* How many commands are on others than the first of each kind. */
 unsigned tutti_lanes_busy(const struct tutti_real_device *device);
 
+/* May what comes behind others on the first lanes wait long, for a kernel that shares the device?
+ */
+bool tutti_lanes_are_slow(const struct tutti_real_device *device);
+
 /*
  * How many such kernels have room on the device at once, by their work-items alone; 1: no more, or
  * there are too few for several queues to gain anything.

@@ -6,6 +6,7 @@
 #include "memory/room.h"
 #include "sched/direct.h"
 #include "sched/idle.h"
+#include "sched/lanes.h"
 #include "sched/link.h"
 #include "sched/policy_line.h"
 #include "sched/policy_task.h"
@@ -117,6 +118,7 @@ static void put(struct starpu_task *task, const struct tutti_plan *plan, double 
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, device, true);
     note_delay(batch, plan->device, plan->delay);
+    batch->beside = tutti_lanes_for(batch, device) > 1;
     tutti_device_task_decide(batch, 1u << plan->device);
     starpu_task_set_implementation(task, tutti_device_task_implementation(batch, device));
     tutti_log(DEBUG, "real device %u: a task is expected to begin in %.0f us and to take %.0f%s%s",

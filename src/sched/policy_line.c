@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/policy_line.h"
 
-#include "sched/lanes.h"
+#include "sched/batch.h"
 
 /* Through so many tasks at the end of a line is looked for the place of one of an earlier order. */
 #define MOST_OVERTAKEN 256
@@ -49,8 +49,8 @@ static void count(struct tutti_line *line, struct starpu_task *task, int more) {
     const struct tutti_batch *batch = tutti_device_task_batch(task);
     if (batch->unbrought)
         atomic_fetch_add_explicit(&line->unbrought, (unsigned)more, memory_order_relaxed);
-    if (tutti_lanes_are_for(batch))
-        atomic_fetch_add_explicit(&line->sharing, (unsigned)more, memory_order_relaxed);
+    if (batch->beside)
+        atomic_fetch_add_explicit(&line->beside, (unsigned)more, memory_order_relaxed);
 }
 
 void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double start, double end) {
@@ -87,8 +87,8 @@ struct starpu_task *tutti_line_take(struct tutti_line *line) {
     if (starpu_task_list_empty(&line->tasks))
         return NULL;
     struct starpu_task *task = starpu_task_list_front(&line->tasks);
-    bool shares = tutti_lanes_are_for(tutti_device_task_batch(task));
-    if (!shares && atomic_load_explicit(&line->taken, memory_order_relaxed) >= AHEAD)
+    bool beside = tutti_device_task_batch(task)->beside;
+    if (!beside && atomic_load_explicit(&line->taken, memory_order_relaxed) >= AHEAD)
         return NULL;
     remove_from(line, task);
     atomic_fetch_add_explicit(&line->taken, 1, memory_order_relaxed);
@@ -126,7 +126,7 @@ double tutti_line_busy(const struct tutti_line *line, double now) {
 }
 
 bool tutti_line_keeps(const struct tutti_line *line, double now) {
-    if (atomic_load_explicit(&line->sharing, memory_order_relaxed) > 0)
+    if (atomic_load_explicit(&line->beside, memory_order_relaxed) > 0)
         return false;
     if (atomic_load_explicit(&line->taken, memory_order_relaxed) >= AHEAD)
         return true;

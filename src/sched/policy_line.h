@@ -15,7 +15,7 @@ struct tutti_line {
     struct starpu_task_list tasks; /* not taken by StarPU's worker yet */
     atomic_uint count;             /* of them; read without the lock */
     atomic_uint unbrought;     /* of them, whose data is brought once they are taken; likewise */
-    atomic_uint sharing;       /* of them, that the device executes beside others; likewise, */
+    atomic_uint beside;        /* of them, that the device executes beside others; likewise */
     atomic_uint taken;         /* what the worker has taken and not ended; likewise */
     double waiting;            /* expected time of them all */
     unsigned unfinished;       /* these, and what was taken */

@@ -11,6 +11,7 @@
 #include "memory/version.h"
 #include "sched/batch.h"
 #include "sched/direct.h"
+#include "sched/lanes.h"
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
 
@@ -49,14 +50,14 @@ static enum { NOWHERE, UP, DOWN } direction(const struct tutti_transfer *transfe
 
 /*
  * What the program waits for is a blocking command: NVIDIA's driver takes half the time for it, but
- * for small writes. The device's other lanes wait for it, too (driver.h).
+ * for small writes. Whoever wants the device's other lanes waits meanwhile (driver.h).
  */
 static bool blocks(const struct tutti_transfer *transfer, const struct tutti_real_device *device,
                    cl_command_queue queue) {
     const struct tutti_device_task *task = &transfer->task;
     size_t size = tutti_region_bytes(&transfer->region);
     if (!(queue == device->place.kernels || queue == device->place.measured) ||
-        tutti_driver_is_wanted(device))
+        (tutti_lanes_are_slow(device) && tutti_driver_is_wanted(device)))
         return false;
     return task->command.event->caller_runs && !task->next && !task->measured &&
            size <= MOST_BLOCKING && (direction(transfer) == DOWN || size > LEAST_BLOCKING_WRITE);
