@@ -120,6 +120,17 @@ static void find_parts(struct tutti_device_task *task) {
     task->shares = task->parts > 1 && tutti_lanes_are_worth(tutti_model_measured(model));
 }
 
+/*
+ * Is it better beside others than behind them with these? If it goes past StarPU, as its data stays
+ * on a device, or takes so long that StarPU's price for a task of its own counts little.
+ */
+static bool is_best_apart(const struct tutti_device_task *task) {
+    bool stays = true;
+    for (unsigned i = 0; i < task->count && stays; i++)
+        stays = task->use[i].view->seat && !task->use[i].view->at_home;
+    return task->shares && (stays || task->time > BRIEF);
+}
+
 /* With any other policy than AUTO it is short, or is to go through StarPU. */
 static bool may_be_lone(const struct tutti_device_task *task) {
     return policy == AUTO && task->is_kernel && task->time > BRIEF &&
@@ -265,6 +276,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     batch->late = task->late.devices;
     batch->brief = is_brief(task);
     batch->lone = !open && may_be_lone(task);
+    batch->apart = is_best_apart(task);
     batch->free = joins_freely(NULL, task);
     append(batch, task);
     return batch;
@@ -338,7 +350,7 @@ void tutti_batch_forget(struct tutti_graph *graph) {
 /* Notes a batch that others may be collected behind. */
 static void remember(struct tutti_batch *batch) {
     struct tutti_batch **recent = batch->context->graph.recent;
-    if (!batch->brief || tutti_lanes_are_for(batch))
+    if (!batch->brief || batch->apart)
         return;
     release(recent[TUTTI_RECENT_BATCHES - 1]);
     memmove(recent + 1, recent, (TUTTI_RECENT_BATCHES - 1) * sizeof(*recent));
@@ -516,7 +528,7 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
 
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
-    unsigned count = task->shares ? 0 : crowd_devices(task);
+    unsigned count = is_best_apart(task) ? 0 : crowd_devices(task);
     if (conflicts->several || conflicts->open || count == 0)
         return;
     double most = count == 1 ? LONGEST

@@ -28,6 +28,7 @@ struct tutti_batch {
     bool brief;        /* only short kernels: worth waiting for */
     unsigned parts;    /* of its kind a device has room for so many at once, */
     bool shares;       /* and some of its tasks are worth that (lanes.h) */
+    bool apart;        /* the first of them needs no others before it, nor behind it */
     bool computes;     /* there is a kernel in it */
     bool lone;         /* a longer kernel, which may go straight to a device by itself (direct.c) */
     bool free;         /* it was made waiting for nothing else than devices */
