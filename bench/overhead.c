@@ -91,14 +91,16 @@ static double waiting_in_order(struct target *t) { return waiting(t, t->queue); 
 
 static double waiting_out_of_order(struct target *t) { return waiting(t, t->loose); }
 
-static double in_many_queues(struct target *t) {
+static double in_queues(struct target *t, int queues, cl_kernel kernel, int count) {
     double start = now();
-    for (int i = 0; i < BURST; i++)
-        launch_in(t->many[i % BUFFERS], t->kernel, &t->buffer[i % BUFFERS]);
-    for (int i = 0; i < BUFFERS; i++)
+    for (int i = 0; i < count; i++)
+        launch_in(t->many[i % queues], kernel, &t->buffer[i % BUFFERS]);
+    for (int i = 0; i < queues; i++)
         check(clFinish(t->many[i]), "clFinish");
-    return (now() - start) / BURST;
+    return (now() - start) / count;
 }
+
+static double in_many_queues(struct target *t) { return in_queues(t, BUFFERS, t->kernel, BURST); }
 
 struct thread {
     pthread_t thread;
@@ -189,18 +191,9 @@ static double fresh_used(struct target *t) { return with_fresh_buffers(t, RUN); 
 
 static double fresh_life(struct target *t) { return with_fresh_buffers(t, WRITE | RUN | READ); }
 
-static double longer(struct target *t, int queues) {
-    double start = now();
-    for (int i = 0; i < LONGER; i++)
-        launch_in(t->many[i % queues], t->longer, &t->buffer[i % BUFFERS]);
-    for (int i = 0; i < queues; i++)
-        check(clFinish(t->many[i]), "clFinish");
-    return (now() - start) / LONGER;
-}
+static double longer_in_one(struct target *t) { return in_queues(t, 1, t->longer, LONGER); }
 
-static double longer_in_one(struct target *t) { return longer(t, 1); }
-
-static double longer_in_many(struct target *t) { return longer(t, BUFFERS); }
+static double longer_in_many(struct target *t) { return in_queues(t, BUFFERS, t->longer, LONGER); }
 
 static const struct {
     const char *name;

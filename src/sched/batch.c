@@ -20,7 +20,6 @@
  * Limits of one batch. The time bounds how late the end of its first command is seen; so many
  * kernels make StarPU's share of each small beside what the driver takes.
  */
-#define BRIEF 50.0     /* µs: a longer kernel pays for a task of its own */
 #define SHARING 5000.0 /* µs: so does one that others need not wait for (lanes.h) */
 #define LONE 2000.0    /* µs: of a longer one StarPU's share counts little */
 #define LONGEST 500.0  /* µs in all */
@@ -107,33 +106,13 @@ bool tutti_batch_goes_by_time(void) {
 
 /* One that leaves most of its device to others does not keep them waiting. */
 static bool is_brief(const struct tutti_device_task *task) {
-    double most = task->parts > 1 ? SHARING : BRIEF;
+    double most = task->parts > 1 ? SHARING : TUTTI_BRIEF;
     return policy == ALWAYS || (tutti_batch_goes_by_time() && task->time > 0 && task->time <= most);
-}
-
-/* A transfer goes where the kernel can go that will use what it brings. */
-static void find_parts(struct tutti_device_task *task) {
-    const struct tutti_model *model = task->is_kernel ? task->model : NULL;
-    if (!task->is_kernel && task->count == 1)
-        model = task->use->view->history->reader;
-    task->parts = tutti_lanes_most(task->devices, model);
-    task->shares = task->parts > 1 && tutti_lanes_are_worth(tutti_model_measured(model));
-}
-
-/*
- * Is it better beside others than behind them with these? If it goes past StarPU, as its data stays
- * on a device, or takes so long that StarPU's price for a task of its own counts little.
- */
-static bool is_best_apart(const struct tutti_device_task *task) {
-    bool stays = true;
-    for (unsigned i = 0; i < task->count && stays; i++)
-        stays = task->use[i].view->seat && !task->use[i].view->at_home;
-    return task->shares && (stays || task->time > BRIEF);
 }
 
 /* With any other policy than AUTO it is short, or is to go through StarPU. */
 static bool may_be_lone(const struct tutti_device_task *task) {
-    return policy == AUTO && task->is_kernel && task->time > BRIEF &&
+    return policy == AUTO && task->is_kernel && task->time > TUTTI_BRIEF &&
            (task->time <= LONE || tutti_direct_serves_all());
 }
 
@@ -276,7 +255,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     batch->late = task->late.devices;
     batch->brief = is_brief(task);
     batch->lone = !open && may_be_lone(task);
-    batch->apart = is_best_apart(task);
+    batch->apart = tutti_lanes_are_best_for(task);
     batch->free = joins_freely(NULL, task);
     append(batch, task);
     return batch;
@@ -528,7 +507,7 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
 
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
-    unsigned count = is_best_apart(task) ? 0 : crowd_devices(task);
+    unsigned count = tutti_lanes_are_best_for(task) ? 0 : crowd_devices(task);
     if (conflicts->several || conflicts->open || count == 0)
         return;
     double most = count == 1 ? LONGEST
@@ -577,7 +556,7 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
 }
 
 bool tutti_batch_would_take(struct tutti_device_task *task) {
-    find_parts(task);
+    tutti_lanes_look_at(task);
     if (!may_join(task))
         return false;
     if (tutti_crew_serves())
@@ -606,7 +585,8 @@ void tutti_batch_add(struct tutti_device_task *task) {
     task->late.devices &= fitting;
     if (task->model)
         task->time = tutti_model_measured(task->model);
-    find_parts(task);
+    if (task->is_kernel)
+        tutti_lanes_look_at(task);
     if (collect(&task->command.event->context->graph, task))
         return;
     struct tutti_batch *batch = create(task, false);

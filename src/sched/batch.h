@@ -15,6 +15,7 @@
  * batch until it is submitted, and StarPU's worker after that.
  */
 #define TUTTI_BATCH_FEW 4
+#define TUTTI_BRIEF 50.0 /* µs: a longer kernel pays for a task of its own */
 struct tutti_batch {
     struct tutti_last_user user; /* first: views keep references to it (memory/view.h) */
     struct tutti_ready followed; /* submits those that were collected behind this one */

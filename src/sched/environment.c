@@ -46,7 +46,7 @@ static void limit_device_memory(struct tutti_environment *environment) {
         set(environment, DEVICE_MEMORY, text);
 }
 
-/* Tutti's policy says itself which tasks a device gets so early (policy.c). */
+/* Tutti's policy says itself which tasks a device gets so early (policy_line.c). */
 static void set_pipeline(struct tutti_environment *environment) {
     const char *policy = tutti_env_string(TUTTI_SCHED);
     char text[8];

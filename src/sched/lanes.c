@@ -50,8 +50,8 @@ bool tutti_lanes_are_slow(const struct tutti_real_device *device) {
     return atomic_load(&lanes[device->index].slow) > 0;
 }
 
-unsigned tutti_lanes_parts(const struct tutti_real_device *device,
-                           const struct tutti_model *model) {
+/* How many such kernels have room on the device; 1: no more, or too few to gain anything. */
+static unsigned parts_on(const struct tutti_real_device *device, const struct tutti_model *model) {
     pthread_once(&once, read_most);
     if (!model || !tutti_lanes_are_there(device) || most == 1)
         return 1;
@@ -63,15 +63,26 @@ unsigned tutti_lanes_parts(const struct tutti_real_device *device,
     return parts < most ? (unsigned)parts : most;
 }
 
-unsigned tutti_lanes_most(unsigned devices, const struct tutti_model *model) {
+/* Of those that may execute it, by the one with room for most where it was measured. */
+void tutti_lanes_look_at(struct tutti_device_task *task) {
     const struct tutti_device_list *list = tutti_devices();
-    unsigned parts = 1;
+    const struct tutti_model *model = task->is_kernel    ? task->model
+                                      : task->count == 1 ? task->use->view->history->reader
+                                                         : NULL;
+    task->parts = 1;
     for (unsigned d = 0; d < list->count; d++)
-        if (devices & 1u << d && tutti_model_is_measured(model, list->device[d])) {
-            unsigned there = tutti_lanes_parts(list->device[d], model);
-            parts = there > parts ? there : parts;
+        if (task->devices & 1u << d && tutti_model_is_measured(model, list->device[d])) {
+            unsigned parts = parts_on(list->device[d], model);
+            task->parts = parts > task->parts ? parts : task->parts;
         }
-    return parts;
+    task->shares = task->parts > 1 && tutti_lanes_are_worth(tutti_model_measured(model));
+}
+
+bool tutti_lanes_are_best_for(const struct tutti_device_task *task) {
+    bool stays = true;
+    for (unsigned i = 0; i < task->count && stays; i++)
+        stays = task->use[i].view->seat && !task->use[i].view->at_home;
+    return task->shares && (stays || task->time > TUTTI_BRIEF);
 }
 
 unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_real_device *device) {
@@ -79,7 +90,7 @@ unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_rea
     unsigned parts = may ? batch->parts : 1;
     for (const struct tutti_device_task *task = batch->first; task && parts > 1;
          task = task->next) {
-        unsigned there = task->is_kernel ? tutti_lanes_parts(device, task->model) : parts;
+        unsigned there = task->is_kernel ? parts_on(device, task->model) : parts;
         parts = there < parts ? there : parts;
     }
     return parts;

@@ -30,12 +30,17 @@ unsigned tutti_lanes_busy(const struct tutti_real_device *device);
 bool tutti_lanes_are_slow(const struct tutti_real_device *device);
 
 /*
- * How many such kernels have room on the device at once, by their work-items alone; 1: no more, or
- * there are too few for several queues to gain anything.
+ * Finds how many such tasks have room on a device at once, by the work-items of the kernel alone,
+ * and whether it is worth that. A transfer goes where the kernel can go that will use what it
+ * brings. For the dispatching thread.
  */
-unsigned tutti_lanes_parts(const struct tutti_real_device *device, const struct tutti_model *model);
-/* On the one of those devices (bits) that has room for most, where it was measured. */
-unsigned tutti_lanes_most(unsigned devices, const struct tutti_model *model);
+void tutti_lanes_look_at(struct tutti_device_task *task);
+
+/*
+ * Is it better beside others than behind them with these? If it goes past StarPU, as its data stays
+ * on a device, or takes so long that StarPU's price for a task of its own counts little.
+ */
+bool tutti_lanes_are_best_for(const struct tutti_device_task *task);
 
 /*
  * µs: does a kernel, or several in one lane, take long enough that others gain by not waiting for
