@@ -53,6 +53,7 @@ TUTTI_TESTS = \
 	tests/test_svm_device \
 	tests/test_late_writes \
 	tests/test_lanes \
+	tests/test_beside \
 	tests/test_one_caller \
 	tests/test_functions \
 	tests/test_line \
@@ -127,6 +128,11 @@ tests_test_late_writes_LDADD = $(TEST_LIBS)
 tests_test_lanes_SOURCES = tests/test_lanes.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lanes_LDADD = $(TEST_LIBS)
+
+tests_test_beside_SOURCES = tests/test_beside.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_beside_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_beside_LDADD = $(TEST_LIBS)
+
 tests_test_one_caller_SOURCES = tests/test_one_caller.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_one_caller_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_one_caller_LDADD = $(TEST_LIBS)

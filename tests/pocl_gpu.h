@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* PoCL's `pthread` device stands in for a GPU, for tests whose calls come in between. */
+/*
+ * PoCL's `pthread` device stands in for a GPU, for tests whose calls come in between; others of
+ * PoCL's may be beside it.
+ */
 #ifndef TUTTI_TESTS_POCL_GPU_H
 #define TUTTI_TESTS_POCL_GPU_H
 
@@ -7,19 +10,28 @@
 
 static cl_icd_dispatch real; /* what was in the driver's table */
 
+static bool is_gpu(cl_device_id one) {
+    char name[256] = "";
+    real.clGetDeviceInfo(one, CL_DEVICE_NAME, sizeof(name), name, NULL);
+    return strncmp(name, "pthread", 7) == 0;
+}
+
 static cl_int CL_API_CALL get_device_info(cl_device_id of, cl_device_info what, size_t size,
                                           void *value, size_t *size_ret) {
     cl_int result = real.clGetDeviceInfo(of, what, size, value, size_ret);
-    if (what == CL_DEVICE_TYPE && result == CL_SUCCESS && value)
+    if (what == CL_DEVICE_TYPE && result == CL_SUCCESS && value && is_gpu(of))
         *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
     return result;
 }
 
-/* Instead of test_main; `change` puts the test's calls into the driver's table. */
-static int test_main_gpu(int argc, char **argv, const TTest *const *tests, size_t count,
-                         void (*change)(cl_icd_dispatch *table)) {
+/*
+ * Instead of test_main, with these devices of PoCL's; `change` puts the test's calls into the
+ * driver's table.
+ */
+static int test_main_devices(int argc, char **argv, const TTest *const *tests, size_t count,
+                             void (*change)(cl_icd_dispatch *table), const char *devices) {
     cl_platform_id pocl;
-    setenv("POCL_DEVICES", "pthread", 1);
+    setenv("POCL_DEVICES", devices, 1);
     setenv("TUTTI_DEVICES", "portable", 1);
     setenv("TUTTI_MODELS", "none", 1);
     cl_icd_dispatch *table = pocl_table(&pocl);
@@ -31,6 +43,11 @@ static int test_main_gpu(int argc, char **argv, const TTest *const *tests, size_
     table->clGetDeviceInfo = get_device_info;
     change(table);
     return test_main(argc, argv, tests, count);
+}
+
+static inline int test_main_gpu(int argc, char **argv, const TTest *const *tests, size_t count,
+                                void (*change)(cl_icd_dispatch *table)) {
+    return test_main_devices(argc, argv, tests, count, change, "pthread");
 }
 
 #endif

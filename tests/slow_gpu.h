@@ -18,7 +18,8 @@
 static struct {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t more;
-    cl_ulong length; /* ns that a kernel takes */
+    cl_ulong length; /* ns that a kernel takes, and */
+    cl_ulong beside; /* one of another device; 0: its own time */
     struct {
         cl_command_queue queue;
         cl_ulong free; /* when its last kernel is over */
@@ -30,7 +31,7 @@ static struct {
         unsigned queue;
     } kernel[SLOW_KERNELS];
     unsigned busy, most_busy; /* queues with kernels: now, and at most since that was asked */
-    unsigned long enqueued;
+    unsigned long enqueued, enqueued_beside;
 } slow;
 
 static cl_ulong slow_now(void) {
@@ -103,14 +104,31 @@ static bool slow_put(cl_command_queue on, cl_event gate) {
     return true;
 }
 
+/* Another device takes its time in the call, as PoCL's `basic` device executes it there. */
+static cl_int slow_enqueue_beside(cl_command_queue on, cl_kernel kernel, cl_uint dimensions,
+                                  const size_t *offset, const size_t *global, const size_t *local,
+                                  cl_uint count, const cl_event *list, cl_event *event) {
+    usleep((useconds_t)(slow.beside / 1000));
+    pthread_mutex_lock(&slow.lock);
+    slow.enqueued_beside++;
+    pthread_mutex_unlock(&slow.lock);
+    return real.clEnqueueNDRangeKernel(on, kernel, dimensions, offset, global, local, count, list,
+                                       event);
+}
+
 static cl_int CL_API_CALL slow_enqueue(cl_command_queue on, cl_kernel kernel, cl_uint dimensions,
                                        const size_t *offset, const size_t *global,
                                        const size_t *local, cl_uint count, const cl_event *list,
                                        cl_event *event) {
-    cl_context of;
+    cl_context in;
+    cl_device_id of;
     cl_int result;
-    real.clGetCommandQueueInfo(on, CL_QUEUE_CONTEXT, sizeof(of), &of, NULL);
-    cl_event gate = count == 0 ? real.clCreateUserEvent(of, &result) : NULL;
+    real.clGetCommandQueueInfo(on, CL_QUEUE_CONTEXT, sizeof(in), &in, NULL);
+    real.clGetCommandQueueInfo(on, CL_QUEUE_DEVICE, sizeof(of), &of, NULL);
+    if (!is_gpu(of))
+        return slow_enqueue_beside(on, kernel, dimensions, offset, global, local, count, list,
+                                   event);
+    cl_event gate = count == 0 ? real.clCreateUserEvent(in, &result) : NULL;
     if (!gate)
         return real.clEnqueueNDRangeKernel(on, kernel, dimensions, offset, global, local, count,
                                            list, event);
@@ -131,12 +149,17 @@ static cl_int CL_API_CALL slow_enqueue(cl_command_queue on, cl_kernel kernel, cl
 /* As the device's timestamps are those of what PoCL executes at the end. */
 static cl_int CL_API_CALL slow_profile(cl_event event, cl_profiling_info what, size_t size,
                                        void *value, size_t *size_ret) {
-    if (what != CL_PROFILING_COMMAND_START)
+    cl_command_queue on;
+    cl_device_id of;
+    real.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(on), &on, NULL);
+    real.clGetCommandQueueInfo(on, CL_QUEUE_DEVICE, sizeof(of), &of, NULL);
+    cl_ulong length = is_gpu(of) ? slow.length : slow.beside;
+    if (what != CL_PROFILING_COMMAND_START || length == 0)
         return real.clGetEventProfilingInfo(event, what, size, value, size_ret);
     cl_int result =
         real.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, size, value, size_ret);
     if (result == CL_SUCCESS && value)
-        *(cl_ulong *)value -= slow.length;
+        *(cl_ulong *)value -= length;
     return result;
 }
 

@@ -13,6 +13,7 @@
 #include "sched/lanes.h"
 #include "virtual_device/device.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -147,6 +148,18 @@ static unsigned merge(struct tutti_batch *batch, struct tutti_device_task *task)
     return count;
 }
 
+/* µs that the task takes longer by the models than elsewhere where the batch may go. */
+static double longer_in(const struct tutti_batch *batch, const struct tutti_device_task *task) {
+    const struct tutti_device_list *list = tutti_devices();
+    double longer = INFINITY;
+    if (!task->model || !(task->devices & ~batch->devices))
+        return 0;
+    for (unsigned d = 0; d < list->count; d++)
+        if (batch->devices & 1u << d)
+            longer = fmin(longer, tutti_model_expect(task->model, list->device[d]) - task->time);
+    return longer;
+}
+
 static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     unsigned before = batch->count;
     bool open = is_open(batch);
@@ -173,6 +186,7 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     batch->length++;
     batch->computes = batch->computes || task->is_kernel;
     batch->expected += task->time;
+    batch->longer += longer_in(batch, task);
     batch->parts = task->parts < batch->parts ? task->parts : batch->parts;
     batch->shares = batch->shares || task->shares;
 }
@@ -261,11 +275,14 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     return batch;
 }
 
-/* With one more task the batch must stay within its limits, and fit where it did. */
+/*
+ * With one more task the batch must stay within its limits, and fit where it did; which what is
+ * much faster elsewhere does not.
+ */
 static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     bool too_long = policy != ALWAYS && batch->expected + task->time > LONGEST;
     if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || batch->devices & ~task->devices ||
-        !make_room(batch, task->count))
+        batch->longer + longer_in(batch, task) > TUTTI_TOLERATED || !make_room(batch, task->count))
         return false;
     unsigned count = merge(batch, task), able = batch->devices | batch->late;
     return count == batch->count ||

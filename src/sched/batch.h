@@ -16,6 +16,8 @@
  */
 #define TUTTI_BATCH_FEW 4
 #define TUTTI_BRIEF 50.0 /* µs: a longer kernel pays for a task of its own */
+/* µs that a batch may take longer where its data is: as long as StarPU's share, and transfers. */
+#define TUTTI_TOLERATED 100.0
 struct tutti_batch {
     struct tutti_last_user user; /* first: views keep references to it (memory/view.h) */
     struct tutti_ready followed; /* submits those that were collected behind this one */
@@ -39,7 +41,8 @@ struct tutti_batch {
 
     struct tutti_device_task *first, **last;
     unsigned length;
-    double expected;  /* µs, on the device that is best at it */
+    double expected;  /* µs, on the device that is best at it, */
+    double longer;    /* and more where it may go, for those of it that may go elsewhere, too */
     unsigned devices; /* bit d: real device d may execute all of it */
     unsigned late;    /* likewise, once the kernels are there: tutti_batch_devices */
     bool at_home;     /* so are all its views, on any device */

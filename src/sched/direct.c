@@ -27,8 +27,6 @@
 #define MOST_STREAMED 1024
 /* Commands that may be under way on a device when one more comes. */
 #define MOST_AHEAD 4
-/* µs that a batch may take longer where its data is: as long as StarPU's share, and transfers. */
-#define TOLERATED 100.0
 /* The same for each lane that may be used, where some other device might be free for the next. */
 #define MOST_AHEAD_IN_LANE 4
 
@@ -248,7 +246,7 @@ static bool is_too_slow(const struct tutti_real_device *device, const struct tut
     double time = 0;
     for (const struct tutti_device_task *task = batch->first; task; task = task->next)
         time += task->is_kernel ? tutti_model_expect(task->model, device) : task->time;
-    return (batch->shares && lanes == 1) || time / lanes > batch->expected + TOLERATED;
+    return (batch->shares && lanes == 1) || time / lanes > batch->expected + TUTTI_TOLERATED;
 }
 
 /*

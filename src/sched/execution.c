@@ -288,8 +288,9 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
 }
 
 /*
- * A kernel's arguments may make it longer than it ever was. A batch that took far longer than its
- * models said tells so, though its commands were not measured: the next ones are no batch.
+ * A kernel's arguments may make it longer than it ever was. A batch whose end was seen far later
+ * than its models said may have been so, or nobody looked at it: its commands were not measured.
+ * The next ones are, each by itself.
  */
 static void notice_delay(const struct tutti_batch *batch) {
     double took = (double)(tutti_runtime_about_now() - batch->began) / 1000;
@@ -297,7 +298,7 @@ static void notice_delay(const struct tutti_batch *batch) {
         return;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         if (!task->real_end)
-            tutti_model_learn(task->model, batch->device, took / batch->length);
+            tutti_model_doubt(task->model, batch->device);
 }
 
 void tutti_execution_collect(struct tutti_batch *batch) {

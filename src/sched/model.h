@@ -71,7 +71,7 @@ bool tutti_model_is_measured(const struct tutti_model *model,
 bool tutti_model_is_within(const struct tutti_model *model, const struct tutti_real_device *device,
                            double most);
 
-/* The least time that was measured on a device, in µs; 0 when none was. */
+/* The least time that was measured on a device, in µs; 0 when none was, or one is in doubt. */
 double tutti_model_measured(const struct tutti_model *model);
 
 /*
@@ -86,6 +86,9 @@ enum tutti_measuring tutti_model_measures(struct tutti_model *model,
 /* A run took `time` µs on the device. */
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
                        double time);
+
+/* The runs on the device may take longer by now: the next one is measured. */
+void tutti_model_doubt(struct tutti_model *model, const struct tutti_real_device *device);
 
 /* How many there are that were measured on the device, now or by an earlier process. */
 unsigned tutti_model_count(const struct tutti_real_device *device);
