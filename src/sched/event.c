@@ -69,7 +69,7 @@ cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool c
     event->caller_runs = caller_runs;
     event->context = queue->context;
     event->queue = tutti_object_retain(queue);
-    event->profiled = queue->properties & CL_QUEUE_PROFILING_ENABLE;
+    event->profiled = programs && queue->properties & CL_QUEUE_PROFILING_ENABLE;
     if (event->profiled)
         event->queued = tutti_runtime_now();
     return event;

@@ -46,7 +46,7 @@ struct _cl_event {
     _Atomic cl_int status;
     atomic_uint waiters; /* threads that sleep until `status` is final */
     cl_int reached;
-    bool profiled; /* its queue was when it was enqueued: its times are kept */
+    bool profiled; /* its times are kept: the program has it, and its queue is with profiling */
     bool dispatched;
     bool published;      /* `status` is final and dependants were told */
     unsigned pending;    /* predecessors that its dispatch waits for */
