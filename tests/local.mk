@@ -54,6 +54,7 @@ TUTTI_TESTS = \
 	tests/test_late_writes \
 	tests/test_lanes \
 	tests/test_beside \
+	tests/test_early \
 	tests/test_one_caller \
 	tests/test_functions \
 	tests/test_line \
@@ -129,9 +130,14 @@ tests_test_lanes_SOURCES = tests/test_lanes.c tests/slow_gpu.h tests/pocl_gpu.h 
 tests_test_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lanes_LDADD = $(TEST_LIBS)
 
-tests_test_beside_SOURCES = tests/test_beside.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_beside_SOURCES = tests/test_beside.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h \
+	tests/lives.h
 tests_test_beside_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_beside_LDADD = $(TEST_LIBS)
+
+tests_test_early_SOURCES = tests/test_early.c tests/lives.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_early_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_early_LDADD = $(TEST_LIBS)
 
 tests_test_one_caller_SOURCES = tests/test_one_caller.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_one_caller_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -25,11 +25,10 @@ static cl_int CL_API_CALL get_device_info(cl_device_id of, cl_device_info what, 
 }
 
 /*
- * Instead of test_main, with these devices of PoCL's; `change` puts the test's calls into the
- * driver's table.
+ * Before test_main: these devices of PoCL's are there. `change` puts the test's calls into the
+ * driver's table. False: PoCL is not there, which was told.
  */
-static int test_main_devices(int argc, char **argv, const TTest *const *tests, size_t count,
-                             void (*change)(cl_icd_dispatch *table), const char *devices) {
+static bool pocl_gpu_begin(const char *devices, void (*change)(cl_icd_dispatch *table)) {
     cl_platform_id pocl;
     setenv("POCL_DEVICES", devices, 1);
     setenv("TUTTI_DEVICES", "portable", 1);
@@ -37,17 +36,19 @@ static int test_main_devices(int argc, char **argv, const TTest *const *tests, s
     cl_icd_dispatch *table = pocl_table(&pocl);
     if (!table) {
         puts("1..0 # SKIP PoCL is not there");
-        return 0;
+        return false;
     }
     real = *table;
     table->clGetDeviceInfo = get_device_info;
-    change(table);
-    return test_main(argc, argv, tests, count);
+    if (change)
+        change(table);
+    return true;
 }
 
+/* Instead of test_main, with one device. */
 static inline int test_main_gpu(int argc, char **argv, const TTest *const *tests, size_t count,
                                 void (*change)(cl_icd_dispatch *table)) {
-    return test_main_devices(argc, argv, tests, count, change, "pthread");
+    return pocl_gpu_begin("pthread", change) ? test_main(argc, argv, tests, count) : 0;
 }
 
 #endif

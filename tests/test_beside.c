@@ -4,6 +4,7 @@
  * slower, wherever the data is and however late the GPU's work is looked at. PoCL stands in for
  * both.
  */
+#include "lives.h"
 #include "slow_gpu.h"
 
 enum { N = 64, BUFFERS = 16, KERNELS = 32, ROUNDS = 30, GPU_TIME = 40, CPU_TIME = 3000 /* µs */ };
@@ -69,6 +70,19 @@ END_TEST
 START_TEST(what_is_written_runs_and_is_read) { leave_to_gpu(true); }
 END_TEST
 
+/* Buffers that the GPU has before StarPU knows of them may be wanted by the CPU, too. */
+START_TEST(short_lives) {
+    slow.beside = 0;
+    for (cl_uint seed = 1; seed < 4; seed++) {
+        lives_begin(seed);
+        for (int round = 0; round < 200; round++)
+            lives_one(round % 4 == 0);
+        lives_end();
+    }
+    slow.beside = CPU_TIME * 1000;
+}
+END_TEST
+
 static void change(cl_icd_dispatch *driver) {
     slow_change(driver);
     slow.length = GPU_TIME * 1000;
@@ -76,6 +90,6 @@ static void change(cl_icd_dispatch *driver) {
 }
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {kernels_alone, what_is_written_runs_and_is_read};
-    return test_main_devices(argc, argv, tests, COUNT(tests), change, "pthread basic");
+    const TTest *const tests[] = {kernels_alone, what_is_written_runs_and_is_read, short_lives};
+    return pocl_gpu_begin("pthread basic", change) ? test_main(argc, argv, tests, COUNT(tests)) : 0;
 }

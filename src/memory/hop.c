@@ -233,3 +233,20 @@ int tutti_hop_down(struct tutti_view *view, struct tutti_real_device *device,
                    const struct tutti_storage *storage, cl_event *event) {
     return move(view, device, storage, false, event);
 }
+
+cl_int tutti_hop_before(struct tutti_view *view, struct tutti_real_device *device,
+                        const struct tutti_storage *storage, cl_command_queue queue) {
+    void *home = tutti_view_home(view);
+    if (!home)
+        return CL_OUT_OF_HOST_MEMORY;
+    tutti_history_move(view->history, device, TUTTI_UPLOAD, view->size);
+    if (storage->bytes) {
+        memcpy(storage->bytes, home, view->size);
+        return CL_SUCCESS;
+    }
+    tutti_driver_take(device);
+    cl_int error = device->dispatch->clEnqueueWriteBuffer(queue, storage->mem, CL_FALSE, 0,
+                                                          view->size, home, 0, NULL, NULL);
+    tutti_driver_give(device);
+    return error;
+}

@@ -14,4 +14,11 @@ int tutti_hop_up(struct tutti_view *view, struct tutti_real_device *device,
 int tutti_hop_down(struct tutti_view *view, struct tutti_real_device *device,
                    const struct tutti_storage *storage, cl_event *event);
 
+/*
+ * Enqueues the same for a buffer, all of it, before what comes next on a queue of the device's
+ * that is for kernels.
+ */
+cl_int tutti_hop_before(struct tutti_view *view, struct tutti_real_device *device,
+                        const struct tutti_storage *storage, cl_command_queue queue);
+
 #endif

@@ -9,6 +9,7 @@
 #include "log.h"
 #include "memory/relay.h"
 #include "memory/room.h"
+#include "memory/stay.h"
 #include "sched/runtime.h"
 
 #include <errno.h>
@@ -39,7 +40,9 @@ static starpu_ssize_t allocate(void *data_interface, unsigned node) {
     memset(&interface->storage, 0, sizeof(interface->storage));
     if (!tutti_room_take(device, view->size))
         return -ENOMEM;
-    cl_int error = tutti_view_create_storage(view, device, &interface->storage);
+    cl_int error = tutti_stay_hand_out(view, device, &interface->storage)
+                       ? CL_SUCCESS
+                       : tutti_view_create_storage(view, device, &interface->storage);
     if (error == CL_SUCCESS) {
         tutti_room_filled(device);
         tutti_view_hand_over(view);
@@ -75,6 +78,8 @@ static int ram_to_opencl_async(void *source, unsigned source_node, void *target,
     (void)source_node;
     struct tutti_real_device *device = tutti_runtime_device_of_node(target_node);
     struct tutti_view *view = ((struct tutti_interface *)source)->view;
+    if (atomic_exchange(&view->ahead, false)) /* it was brought before StarPU had it */
+        return 0;
     return device
                ? tutti_relay_up(view, device, &((struct tutti_interface *)target)->storage, event)
                : 0;

@@ -2,8 +2,18 @@
 #define _GNU_SOURCE
 #include "memory/stay.h"
 
+#include "memory/room.h"
 #include "recycler.h"
 #include "sched/pool.h"
+
+/*
+ * Bytes: of one that is early, whose transfer is short; and of all together on a device, as they
+ * can't be evicted.
+ */
+#define LARGEST_EARLY ((size_t)256 << 10)
+#define MOST_EARLY ((size_t)64 << 20)
+
+static atomic_size_t early[TUTTI_MAX_DEVICES]; /* bytes */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all views' `stay` */
 static struct tutti_stay *first;
@@ -50,10 +60,14 @@ struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_acc
     return stay;
 }
 
+static bool has_users(const struct tutti_view *view, unsigned users) {
+    return (unsigned)atomic_load_explicit(&view->users, memory_order_acquire) == users;
+}
+
 bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device *device,
                          enum starpu_data_access_mode mode, unsigned users) {
     int allocated = 0, valid = 0;
-    if ((unsigned)atomic_load_explicit(&view->users, memory_order_acquire) != users)
+    if (!has_users(view, users))
         return false;
     starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
     if (!handle)
@@ -62,7 +76,53 @@ bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device
     return mode == STARPU_W ? allocated : valid;
 }
 
+static bool may_be_early(struct tutti_view *view, const struct tutti_real_device *device) {
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
+    if (view->at_home || device->at_home || view->size > LARGEST_EARLY || view->home_is_users ||
+        view->root != view || view->sibling || view->svm || view->shape.type ||
+        atomic_load_explicit(&view->holders, memory_order_acquire) > 0 ||
+        (handle && tutti_interface_is_elsewhere(handle)))
+        return false;
+    pthread_mutex_lock(&lock);
+    bool stays = view->stay != NULL;
+    pthread_mutex_unlock(&lock);
+    return !stays && atomic_load(&early[device->index]) + view->size <= MOST_EARLY &&
+           !tutti_room_is_scarce(device);
+}
+
+bool tutti_stay_may_be_early(struct tutti_view *view, const struct tutti_real_device *device,
+                             unsigned users) {
+    return has_users(view, users) && may_be_early(view, device);
+}
+
+static bool make_early(struct tutti_stay *stay) {
+    if (tutti_view_create_storage(stay->view, stay->device, &stay->own) != CL_SUCCESS)
+        return false;
+    atomic_fetch_add(&early[stay->device->index], stay->view->size);
+    return true;
+}
+
+/* The view goes. */
+static void drop_early(struct tutti_stay *stay) {
+    atomic_fetch_sub(&early[stay->device->index], stay->view->size);
+    tutti_view_release_storage(stay->view, stay->device, &stay->own);
+}
+
+bool tutti_stay_hand_out(struct tutti_view *view, const struct tutti_real_device *device,
+                         struct tutti_storage *storage) {
+    struct tutti_stay *stay = atomic_load(&view->announced);
+    if (!stay || stay->device != device)
+        return false;
+    atomic_store(&view->announced, NULL);
+    atomic_store(&view->ahead, true);
+    atomic_fetch_sub(&early[device->index], view->size);
+    *storage = stay->own;
+    return true;
+}
+
 static const struct tutti_storage *find_storage(const struct tutti_stay *stay) {
+    if (stay->early)
+        return &stay->own;
     if (stay->view->at_home)
         return tutti_view_storage(stay->view, stay->device);
     const struct tutti_interface *interface =
@@ -121,8 +181,9 @@ struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_d
     stay->view = view;
     stay->device = device;
     stay->writes = mode != STARPU_R;
-    stay->silent = alone && tutti_view_is_just_home(view);
-    if (stay->silent && tutti_devices()->count == 1)
+    stay->early = alone && may_be_early(view, device) && make_early(stay);
+    stay->silent = stay->early || (alone && tutti_view_is_just_home(view));
+    if (stay->early || (stay->silent && tutti_devices()->count == 1))
         stay->writes = true; /* no other device would read at the same time */
     stay->granted = granted;
     stay->argument = argument;
@@ -141,14 +202,23 @@ void tutti_stay_release(struct tutti_stay *stay) {
     if (!stay->silent)
         starpu_data_release_on_node(tutti_view_handle(stay->view),
                                     tutti_view_node(stay->view, stay->device));
+    else if (stay->early)
+        drop_early(stay);
     tutti_recycler_give(stay);
 }
 
-static void release(void *stay) { tutti_stay_release(stay); }
+static void release(void *argument) {
+    struct tutti_stay *stay = argument;
+    if (stay->early)
+        atomic_store(&stay->view->ahead, false);
+    tutti_stay_release(stay);
+}
 
 /* Lets StarPU know of it, which has not ended: it is granted as soon as nothing is before it. */
 static void announce(struct tutti_stay *stay) {
     stay->silent = false;
+    if (stay->early)
+        atomic_store(&stay->view->announced, stay);
     atomic_fetch_add(&stay->references, 1);
     acquire(stay, stay->writes ? STARPU_RW : STARPU_R, release);
 }
@@ -160,7 +230,9 @@ void tutti_stay_make_way(struct tutti_view *view, bool writes) {
     if (view->stay && (writes || view->stay->writes || view->stay->silent))
         stay = detach(view);
     pthread_mutex_unlock(&lock);
-    if (stay && stay->silent && atomic_load(&stay->references) > 1)
+    /* An early one is more than home has, unless the view goes. */
+    bool more = stay && stay->early && !atomic_load(&view->leaving);
+    if (stay && stay->silent && (more || atomic_load(&stay->references) > 1))
         announce(stay);
     tutti_stay_release(stay);
 }
@@ -177,7 +249,8 @@ static void leave(const struct tutti_real_device *device) {
     do {
         pthread_mutex_lock(&lock);
         stay = first;
-        while (stay && (stay->device != device || stay->view->at_home)) /* which needs no memory */
+        /* What is at home needs no memory. */
+        while (stay && (stay->device != device || stay->view->at_home || stay->early))
             stay = stay->next;
         if (stay)
             detach(stay->view);

@@ -19,6 +19,13 @@ struct tutti_stay {
     struct tutti_real_device *device;
     bool writes; /* acquired for writing as well */
     bool silent; /* StarPU does not know of it; for who takes the view's reference */
+    /*
+     * It is early: StarPU has no copy on the device, which works in this one. StarPU gets it, as if
+     * it had been brought there, when anything else wants the view. Nobody need wait for StarPU's
+     * threads to make and to fill it: what is at home is brought by the first batch.
+     */
+    bool early, brought;
+    struct tutti_storage own;
     const struct tutti_storage *_Atomic storage; /* the device's copy; NULL until acquired */
     void (*granted)(struct tutti_stay *stay, void *argument);
     void *argument;
@@ -56,6 +63,17 @@ struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_acc
 bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device *device,
                          enum starpu_data_access_mode mode, unsigned users);
 
+/* May it be an early one? Only small buffers that are just home. `users` as above. */
+bool tutti_stay_may_be_early(struct tutti_view *view, const struct tutti_real_device *device,
+                             unsigned users);
+
+/*
+ * StarPU allocates the view's copy on the device: is there an early one? Then it is StarPU's, with
+ * all that is in it.
+ */
+bool tutti_stay_hand_out(struct tutti_view *view, const struct tutti_real_device *device,
+                         struct tutti_storage *storage);
+
 /*
  * Begins a stay, in place of another one, and returns a reference; NULL when out of memory. Calls
  * `granted` once it is acquired: maybe at once, maybe from one of StarPU's threads. `alone`: no
@@ -74,7 +92,7 @@ void tutti_stay_make_way(struct tutti_view *view, bool writes);
 /* The view goes. In any thread, but nobody uses it any more. */
 void tutti_stay_end(struct tutti_view *view);
 
-/* The device needs memory: has all stays there ended soon. In any thread. */
+/* The device needs memory: has all stays there ended soon, but the early ones. In any thread. */
 void tutti_stay_leave(const struct tutti_real_device *device);
 
 #endif

@@ -78,6 +78,10 @@ struct tutti_view {
     struct tutti_real_device *seat; /* where short commands used it last */
 
     struct tutti_stay *stay; /* see stay.h */
+    /* An early one that StarPU is told of, until it has its storage; which is ahead of home then.
+     */
+    struct tutti_stay *_Atomic announced;
+    atomic_bool ahead;
 
     bool at_home; /* all devices work in the home memory itself: StarPU has no other copy */
 

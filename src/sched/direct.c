@@ -59,12 +59,17 @@ bool tutti_direct_has_all(const struct tutti_real_device *device) {
            !atomic_load(&lone[d]) && !atomic_load(&delayed[d]) && !tutti_room_working(device);
 }
 
+/* Does the batch write to the device's copy? */
+static bool writes_to(const struct tutti_device_use *use) {
+    return use->mode != STARPU_R || use->brings;
+}
+
 /* Notes on which lanes the batch's views are used. */
 static void note_use(const struct tutti_batch *batch) {
     unsigned lane = 1u << batch->lane;
     for (unsigned i = 0; i < batch->count && tutti_lanes_are_there(batch->device); i++) {
         struct tutti_stay *stay = batch->use[i].stay;
-        bool writes = batch->use[i].mode != STARPU_R;
+        bool writes = writes_to(&batch->use[i]);
         if (!stay)
             continue;
         atomic_fetch_add(&stay->under_way, 1);
@@ -78,7 +83,7 @@ static void note_use(const struct tutti_batch *batch) {
 static void end_use(const struct tutti_batch *batch) {
     for (unsigned i = 0; i < batch->count && tutti_lanes_are_there(batch->device); i++) {
         struct tutti_stay *stay = batch->use[i].stay;
-        if (stay && batch->use[i].mode != STARPU_R)
+        if (stay && writes_to(&batch->use[i]))
             atomic_fetch_sub(&stay->writers, 1);
         if (stay)
             atomic_fetch_sub(&stay->under_way, 1);
@@ -155,7 +160,19 @@ static bool has_lane(const struct tutti_real_device *device, unsigned count, uns
            atomic_load(&commands[device->index]) + length <= most;
 }
 
+/* It fills what it is the first to use. */
+static void note_bringing(const struct tutti_batch *batch) {
+    for (unsigned i = 0; i < batch->count; i++) {
+        struct tutti_device_use *use = &batch->use[i];
+        if (!use->stay || !use->stay->early || use->stay->brought)
+            continue;
+        use->stay->brought = true;
+        use->brings = use->mode != STARPU_W;
+    }
+}
+
 static void arrive(const struct tutti_batch *batch) {
+    note_bringing(batch);
     note_use(batch);
     atomic_fetch_add(&commands[batch->device->index], batch->length);
     if (!batch->lone)
@@ -182,6 +199,12 @@ static bool goes_behind(const struct tutti_batch *batch) {
     return kernels;
 }
 
+static bool has_room(const struct tutti_real_device *device, const struct tutti_batch *batch) {
+    unsigned lanes = tutti_lanes_for(batch, device);
+    return lanes > 1 ? has_lane(device, lanes, batch->length, batch->devices)
+                     : has_time(device, batch->length, goes_behind(batch));
+}
+
 static void release_stays(struct tutti_batch *batch) {
     for (unsigned i = 0; i < batch->count; i++) {
         tutti_stay_release(batch->use[i].stay);
@@ -193,9 +216,10 @@ static void release_stays(struct tutti_batch *batch) {
 static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device *device) {
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_device_use *use = &batch->use[i];
+        unsigned users = tutti_batch_users(batch, use->view);
         use->stay = tutti_stay_take(use->view, device, use->mode);
-        if (use->stay ||
-            tutti_stay_is_ready(use->view, device, use->mode, tutti_batch_users(batch, use->view)))
+        if (use->stay || tutti_stay_is_ready(use->view, device, use->mode, users) ||
+            tutti_stay_may_be_early(use->view, device, users))
             continue;
         release_stays(batch); /* those from here on have none */
         return false;
@@ -204,10 +228,10 @@ static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device
 }
 
 /*
- * Of devices that work in home memory, as all views of the batch do, the one that would be done
- * first. NULL: none has time, or one may be faster that never executed it, which StarPU tries.
+ * Where all views of the batch are in home memory, the device that would be done first. NULL: none
+ * has time, or one may be faster that never executed it, which StarPU tries.
  */
-static struct tutti_real_device *choose_at_home(const struct tutti_batch *batch) {
+static struct tutti_real_device *choose_by_end(const struct tutti_batch *batch) {
     const struct tutti_device_list *list = tutti_devices();
     if (list->count > 1 && !tutti_policy_is_active())
         return NULL;
@@ -226,8 +250,7 @@ static struct tutti_real_device *choose_at_home(const struct tutti_batch *batch)
             known = measured;
         }
         double end = task.length[d] * (1 + atomic_load(&commands[d]));
-        if (measured && (!best || end < first_end) &&
-            has_time(device, batch->length, goes_behind(batch))) {
+        if (measured && (!best || end < first_end) && has_room(device, batch)) {
             best = device;
             first_end = end;
         }
@@ -250,25 +273,27 @@ static bool is_too_slow(const struct tutti_real_device *device, const struct tut
 }
 
 /*
- * Where all the views were used last. In home memory they may be used anywhere: those that no
- * device used yet, and if nothing else is left those that different ones did.
+ * Where all the views were used last. Those that no device used yet may be used anywhere in home
+ * memory, as those that different ones did if nothing else is left; or early on a GPU (stay.h).
  */
 static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
     struct tutti_real_device *seat = NULL;
-    bool at_home = batch->count > 0, agree = true;
+    bool at_home = batch->count > 0, agree = true, early = false;
     for (unsigned i = 0; i < batch->count; i++) {
         const struct tutti_view *view = batch->use[i].view;
         at_home = at_home && view->at_home;
-        if (view->seat || !view->at_home) {
+        if (!view->seat && !view->at_home) {
+            early = true;
+        } else if (view->seat) {
             agree = agree && (!seat || view->seat == seat);
             seat = view->seat;
         }
-        if (!at_home && !(agree && seat))
-            return NULL;
     }
+    if (!agree && !at_home)
+        return NULL;
     if (seat && agree)
         return batch->devices & 1u << seat->index && !is_too_slow(seat, batch) ? seat : NULL;
-    return at_home ? choose_at_home(batch) : NULL;
+    return at_home || early ? choose_by_end(batch) : NULL;
 }
 
 /* The lanes of what the batch has to come after. */
@@ -353,7 +378,7 @@ static struct tutti_real_device *choose_for_lone(struct tutti_batch *batch) {
     if (!batch->lone || batch->count == 0)
         return NULL;
     if (tutti_runtime_in_flight() == 1 || tutti_direct_serves_all())
-        return choose_at_home(batch);
+        return choose_by_end(batch);
     return find_before(batch);
 }
 
@@ -367,10 +392,7 @@ static bool submit(struct tutti_batch *batch) {
     struct tutti_real_device *device = choose(batch);
     if (!device || tutti_link_delays_events(device))
         return false;
-    unsigned lanes = tutti_lanes_for(batch, device);
-    bool may = lanes > 1 ? has_lane(device, lanes, batch->length, batch->devices)
-                         : has_time(device, batch->length, goes_behind(batch));
-    if (!may || !take_stays(batch, device))
+    if (!has_room(device, batch) || !take_stays(batch, device))
         return false;
     batch->device = device;
     if (!choose_lane(batch)) {

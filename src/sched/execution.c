@@ -3,7 +3,9 @@
 
 #include "context.h"
 #include "log.h"
+#include "memory/hop.h"
 #include "memory/room.h"
+#include "memory/stay.h"
 #include "memory/svm_home.h"
 #include "sched/direct.h"
 #include "sched/lanes.h"
@@ -38,6 +40,19 @@ static void note_tail(struct tutti_real_device *device, cl_event end) {
     if (device->place.tail)
         driver->clReleaseEvent(device->place.tail);
     device->place.tail = end && driver->clRetainEvent(end) == CL_SUCCESS ? end : NULL;
+}
+
+/* Brings what is early (stay.h) what it lacks. */
+static cl_int bring(const struct tutti_batch *batch) {
+    cl_int error = CL_SUCCESS;
+    for (unsigned i = 0; i < batch->count; i++) {
+        const struct tutti_device_use *use = &batch->use[i];
+        if (use->brings && error == CL_SUCCESS)
+            error = tutti_hop_before(use->view, batch->device, &use->stay->own, batch->queue);
+    }
+    if (error != CL_SUCCESS)
+        tutti_log(ERROR, "%s: an upload failed with %d", batch->device->name, error);
+    return error;
 }
 
 static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
@@ -118,8 +133,12 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         tutti_lanes_enter(batch, tutti_execution_choose_lane(batch));
     pthread_mutex_lock(&device->place.enqueues);
     tutti_driver_lock(device);
+    cl_int brought = bring(batch);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
-        enqueue(batch, task, ending);
+        task->real = NULL;
+        task->result = brought;
+        if (brought == CL_SUCCESS)
+            enqueue(batch, task, ending);
         if (task->result < 0)
             tutti_event_break(task->command.event);
         batch->end = task->real;
@@ -334,6 +353,7 @@ void tutti_execution_end(struct tutti_batch *batch) {
 }
 
 void tutti_execution_fail(struct tutti_batch *batch, cl_int error) {
+    bring(batch); /* others may use it, too */
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         task->result = error;
     tutti_execution_end(batch);
