@@ -93,8 +93,29 @@ START_TEST(wait_for_the_program) {
 }
 END_TEST
 
+/* Two boxes of one buffer that do not overlap, though PoCL's driver says so. */
+START_TEST(copy_boxes_within_themselves) {
+    cl_int expected[LIFE], seen[LIFE];
+    const size_t from[] = {4, 0, 10}, to[] = {0, 0, 9}, region[] = {2, 6, 1};
+    unsigned char *bytes = (unsigned char *)expected;
+    lives_begin(1);
+    cl_mem buffer = make_buffer(0, LIFE_BYTES, NULL);
+    for (int round = 0; round < 20; round++) {
+        lives_set(buffer, round << 10, expected);
+        ck_ok(clEnqueueCopyBufferRect(queue, buffer, buffer, from, to, region, 10, 60, 10, 60, 0,
+                                      NULL, NULL));
+        for (int y = 0; y < 6; y++)
+            memcpy(bytes + 9 * 60 + 10 * y, bytes + 10 * 60 + 10 * y + 4, 2);
+        ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, LIFE_BYTES, seen, 0, NULL, NULL));
+        ck_assert_mem_eq(seen, expected, LIFE_BYTES);
+    }
+    ck_ok(clReleaseMemObject(buffer));
+    lives_end();
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {live_past_starpu, are_used_by_others, are_many,
-                                  wait_for_the_program};
+                                  wait_for_the_program, copy_boxes_within_themselves};
     return pocl_gpu_begin("pthread", NULL) ? test_main_logged(argc, argv, tests, COUNT(tests)) : 0;
 }
