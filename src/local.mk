@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 libtutti_la_SOURCES += \
+	src/brief_lock.h \
 	src/clock.h \
 	src/context.h \
 	src/directory.c src/directory.h \

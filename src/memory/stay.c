@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "memory/stay.h"
 
+#include "brief_lock.h"
 #include "memory/room.h"
 #include "recycler.h"
 #include "sched/pool.h"
@@ -15,7 +16,7 @@
 
 static atomic_size_t early[TUTTI_MAX_DEVICES]; /* bytes */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all views' `stay` */
+static pthread_mutex_t lock = TUTTI_BRIEF_LOCK; /* guards all views' `stay` */
 static struct tutti_stay *first;
 
 /* Held while other threads than the dispatching one end stays: no view goes meanwhile. */

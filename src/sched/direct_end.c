@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "sched/direct_end.h"
 
+#include "brief_lock.h"
 #include "clock.h"
 #include "context.h"
 #include "log.h"
@@ -32,10 +34,8 @@ static struct {
     unsigned look;                   /* counts the thread's looks */
     struct tutti_job watch;
     bool watched, hurry, stopped;
-} direct = {.lock = PTHREAD_MUTEX_INITIALIZER,
-            .wake = PTHREAD_COND_INITIALIZER,
-            .last = &direct.first,
-            .look = 1};
+} direct = {
+    .lock = TUTTI_BRIEF_LOCK, .wake = PTHREAD_COND_INITIALIZER, .last = &direct.first, .look = 1};
 
 /*
  * The number of the lane that the batch is on, among those of all devices. Where there are none, a

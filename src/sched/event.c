@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "sched/event.h"
 
+#include "brief_lock.h"
 #include "recycler.h"
 #include "sched/command.h"
 #include "sched/direct_end.h"
@@ -19,7 +21,7 @@ static pthread_once_t buckets_once = PTHREAD_ONCE_INIT;
 
 static void init_buckets(void) {
     for (int i = 0; i < BUCKETS; i++) {
-        pthread_mutex_init(&buckets[i].lock, NULL);
+        tutti_brief_lock_init(&buckets[i].lock);
         pthread_cond_init(&buckets[i].changed, NULL);
     }
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "sched/graph.h"
 
+#include "brief_lock.h"
 #include "sched/batch.h"
 #include "sched/row.h"
 
@@ -10,7 +12,7 @@
 static _Thread_local const struct tutti_graph *dispatching;
 
 void tutti_graph_init(struct tutti_graph *graph) {
-    pthread_mutex_init(&graph->lock, NULL);
+    tutti_brief_lock_init(&graph->lock);
     graph->first = NULL;
     graph->last = &graph->first;
     graph->dispatching = false;

@@ -75,7 +75,7 @@ void tutti_lanes_look_at(struct tutti_device_task *task) {
             unsigned parts = parts_on(list->device[d], model);
             task->parts = parts > task->parts ? parts : task->parts;
         }
-    task->shares = task->parts > 1 && tutti_lanes_are_worth(tutti_model_measured(model));
+    task->shares = task->parts > 1 && tutti_lanes_are_worth(tutti_model_measured(model), 1);
 }
 
 bool tutti_lanes_are_best_for(const struct tutti_device_task *task) {

@@ -43,14 +43,17 @@ void tutti_lanes_look_at(struct tutti_device_task *task);
 bool tutti_lanes_are_best_for(const struct tutti_device_task *task);
 
 /*
- * µs: does a kernel, or several in one lane, take long enough that others gain by not waiting for
- * it? What is over as soon as the next one is launched does not.
+ * Do so many kernels in one lane take long enough, in µs, that others gain by not waiting for them?
+ * What is over as soon as the next one is launched does not.
  */
-static inline bool tutti_lanes_are_worth(double time) { return time >= 2 * TUTTI_LAUNCH_TIME; }
+static inline bool tutti_lanes_are_worth(double time, unsigned kernels) {
+    return time >= (kernels + 1) * TUTTI_LAUNCH_TIME;
+}
 
 /* Is it of such kernels? Then what the device does beside it may be over before. */
 static inline bool tutti_lanes_are_for(const struct tutti_batch *batch) {
-    return batch->parts > 1 && (batch->shares || tutti_lanes_are_worth(batch->expected));
+    return batch->parts > 1 &&
+           (batch->shares || tutti_lanes_are_worth(batch->expected, batch->length));
 }
 
 /* On how many lanes of its device batches like this one may be; 1: on lane 0. */

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "sched/row.h"
 
+#include "brief_lock.h"
 #include "context.h"
 #include "env.h"
 #include "log.h"
@@ -27,7 +28,7 @@ struct mark {
     unsigned able;
 };
 
-static pthread_mutex_t turn = PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP;
+static pthread_mutex_t turn = TUTTI_BRIEF_LOCK;
 
 static struct {
     pthread_mutex_t lock; /* held while one is enqueued, so that none is overlooked; guards all */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "sched/runtime.h"
 
+#include "brief_lock.h"
 #include "clock.h"
 #include "env.h"
 #include "log.h"
@@ -299,8 +301,8 @@ static bool number_devices(const struct tutti_device_list *list, struct tutti_ha
 static bool open_queues(struct tutti_real_device *device) {
     cl_int error = CL_SUCCESS;
     const cl_icd_dispatch *driver = device->dispatch;
-    pthread_mutex_init(&device->place.enqueues, NULL);
-    pthread_mutex_init(&device->place.ends, NULL);
+    tutti_brief_lock_init(&device->place.enqueues);
+    tutti_brief_lock_init(&device->place.ends);
     const struct {
         cl_command_queue *queue;
         cl_command_queue_properties properties;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "virtual_device/driver.h"
 
+#include "brief_lock.h"
 #include "clock.h"
 
 #include <pthread.h>
@@ -34,7 +36,7 @@ void tutti_driver_unlock(const struct tutti_real_device *device) {
 
 /* Each for one device. */
 static pthread_mutex_t takers[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
-                                                        PTHREAD_MUTEX_INITIALIZER};
+                                                        TUTTI_BRIEF_LOCK};
 static atomic_ullong wanted[TUTTI_MAX_DEVICES]; /* when a thread waited for it; 0: never */
 
 static bool is_gpu(const struct tutti_real_device *device) {
