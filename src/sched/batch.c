@@ -148,7 +148,7 @@ static unsigned merge(struct tutti_batch *batch, struct tutti_device_task *task)
     return count;
 }
 
-/* µs that the task takes longer by the models than elsewhere where the batch may go. */
+/* µs that the task takes longer, by the models, where the batch may go than elsewhere. */
 static double longer_in(const struct tutti_batch *batch, const struct tutti_device_task *task) {
     const struct tutti_device_list *list = tutti_devices();
     double longer = INFINITY;
