@@ -333,6 +333,7 @@ START_TEST(a_device_may_be_shared) {
         struct tutti_plan_task task;
         for (unsigned d = 0; d < list.count; d++)
             tutti_model_learn(parts[i]->model, list.device[d], 100);
+        batch.length = 1;
         batch.expected = 100;
         batch.parts = LANES;
         tutti_policy_expect(&batch, &task);
