@@ -308,13 +308,12 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
 
 /*
  * A kernel's arguments may make it longer than it ever was. A batch whose end was seen far later
- * than its models said may have been so, or nobody looked at it: its commands were not measured.
- * The next ones are, each by itself.
+ * than its models said may have been so, or nobody looked at it: its commands were not measured,
+ * but the next ones are.
  */
 static void notice_delay(const struct tutti_batch *batch) {
     double took = (double)(tutti_runtime_about_now() - batch->began) / 1000;
-    if ((batch->length == 1 && !batch->direct) || took < TOLERATED + 4 * batch->expected ||
-        tutti_direct_serves_all()) /* which has no other place for them */
+    if ((batch->length == 1 && !batch->direct) || took < TOLERATED + 4 * batch->expected)
         return;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         if (!task->real_end)

@@ -78,8 +78,7 @@ struct tutti_model {
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind of device; 0: not measured */
     atomic_uint runs[TUTTI_MAX_DEVICES];
     atomic_bool learnt[TUTTI_MAX_DEVICES]; /* in this process */
-    atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs after an odd one, which was not counted */
-    atomic_bool late[TUTTI_MAX_DEVICES];   /* such runs may take longer by now */
+    atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs to be measured, as the time may be wrong */
     atomic_uint tried;                     /* bits, by kind of device */
 };
 
@@ -336,8 +335,6 @@ double tutti_model_measured(const struct tutti_model *model) {
     double least = 0;
     for (unsigned d = 0; model && d < tutti_devices()->count; d++) {
         double time = load(&model->time[d]);
-        if (atomic_load_explicit(&model->late[d], memory_order_relaxed))
-            return 0;
         if (time > 0 && (least == 0 || time < least))
             least = time;
     }
@@ -377,10 +374,8 @@ enum tutti_measuring tutti_model_measures(struct tutti_model *model,
 
 void tutti_model_doubt(struct tutti_model *model, const struct tutti_real_device *device) {
     unsigned none = 0;
-    if (!model)
-        return;
-    atomic_compare_exchange_strong(&model->doubts[device->kind], &none, 1);
-    atomic_store(&model->late[device->kind], true);
+    if (model)
+        atomic_compare_exchange_strong(&model->doubts[device->kind], &none, 1);
 }
 
 void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
@@ -391,8 +386,6 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
         time = LEAST_MICROSECONDS / 10; /* 0 means "not measured" */
     tutti_first_launch_end(model->first, device);
     unsigned kind = device->kind;
-    if (atomic_load_explicit(&model->late[kind], memory_order_relaxed))
-        atomic_store_explicit(&model->late[kind], false, memory_order_relaxed);
     _Atomic double *learnt = &model->time[kind];
     double before = atomic_load_explicit(learnt, memory_order_relaxed), after;
     bool odd = before > 0 && before < SHORT && time > SHORT && time > ODD * before;

@@ -71,7 +71,7 @@ bool tutti_model_is_measured(const struct tutti_model *model,
 bool tutti_model_is_within(const struct tutti_model *model, const struct tutti_real_device *device,
                            double most);
 
-/* The least time that was measured on a device, in µs; 0 when none was, or one is in doubt. */
+/* The least time that was measured on a device, in µs; 0 when none was. */
 double tutti_model_measured(const struct tutti_model *model);
 
 /*
