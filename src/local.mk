@@ -84,6 +84,7 @@ libtutti_la_SOURCES += \
 	src/sched/policy_task.c src/sched/policy_task.h \
 	src/sched/pool.c src/sched/pool.h \
 	src/sched/queue.c src/sched/queue.h \
+	src/sched/recent.c src/sched/recent.h \
 	src/sched/row.c src/sched/row.h \
 	src/sched/runtime.c src/sched/runtime.h \
 	src/sched/statistics.c src/sched/statistics.h \

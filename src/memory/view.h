@@ -78,8 +78,7 @@ struct tutti_view {
     struct tutti_real_device *seat; /* where short commands used it last */
 
     struct tutti_stay *stay; /* see stay.h */
-    /* An early one that StarPU is told of, until it has its storage; which is ahead of home then.
-     */
+    /* An early one that StarPU is told of, until it has that storage: then it is ahead of home. */
     struct tutti_stay *_Atomic announced;
     atomic_bool ahead;
 

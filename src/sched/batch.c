@@ -11,9 +11,9 @@
 #include "sched/direct.h"
 #include "sched/direct_end.h"
 #include "sched/lanes.h"
+#include "sched/recent.h"
 #include "virtual_device/device.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,11 +37,6 @@
 /* Bytes: a batch begins when all that it uses is there, and the kernels before could hide that. */
 #define MUCH ((size_t)512 << 10)
 #define AHEAD 2 /* batches for each device, so that none waits for the next one */
-
-static void release(struct tutti_batch *batch) {
-    if (batch)
-        tutti_last_user_release(&batch->user);
-}
 
 /* Makes the batch the last user of the view. */
 static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool writes) {
@@ -71,7 +66,7 @@ static struct tutti_batch *last_of(struct tutti_view *view) {
         if ((batch->computes || !view->at_home) && !tutti_crew_serves())
             view->seat = batch->brief ? batch->device : NULL;
         view->last_user = NULL;
-        release(batch);
+        tutti_batch_release(batch);
         return NULL;
     }
     return batch;
@@ -150,14 +145,8 @@ static unsigned merge(struct tutti_batch *batch, struct tutti_device_task *task)
 
 /* µs that the task takes longer, by the models, where the batch may go than elsewhere. */
 static double longer_in(const struct tutti_batch *batch, const struct tutti_device_task *task) {
-    const struct tutti_device_list *list = tutti_devices();
-    double longer = INFINITY;
-    if (!task->model || !(task->devices & ~batch->devices))
-        return 0;
-    for (unsigned d = 0; d < list->count; d++)
-        if (batch->devices & 1u << d)
-            longer = fmin(longer, tutti_model_expect(task->model, list->device[d]) - task->time);
-    return longer;
+    bool elsewhere = task->model && task->devices & ~batch->devices;
+    return elsewhere ? tutti_model_least(task->model, batch->devices) - task->time : 0;
 }
 
 static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
@@ -191,13 +180,10 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     batch->shares = batch->shares || task->shares;
 }
 
-static bool is_ready(struct tutti_batch *batch) {
-    return atomic_load_explicit(&batch->ready, memory_order_relaxed) ||
-           atomic_load(&batch->state) == TUTTI_BATCH_OVER;
-}
-
 /* Does it wait for nothing else than devices, by now or from the start? */
-static bool goes_freely(struct tutti_batch *batch) { return batch->free || is_ready(batch); }
+static bool goes_freely(struct tutti_batch *batch) {
+    return batch->free || tutti_batch_is_ready(batch);
+}
 
 /* How many commands of the batch, which may be NULL, use the view, and how all of them do. */
 static unsigned users_in(const struct tutti_batch *batch, const struct tutti_view *view,
@@ -336,50 +322,11 @@ static unsigned crowd_devices(const struct tutti_device_task *task) {
     return may ? (unsigned)__builtin_popcount(devices) : 0;
 }
 
-void tutti_batch_forget(struct tutti_graph *graph) {
-    for (unsigned i = 0; i < TUTTI_RECENT_BATCHES; i++) {
-        release(graph->recent[i]);
-        graph->recent[i] = NULL;
-    }
-}
-
-/* Notes a batch that others may be collected behind. */
-static void remember(struct tutti_batch *batch) {
-    struct tutti_batch **recent = batch->context->graph.recent;
-    if (!batch->brief || batch->apart)
-        return;
-    release(recent[TUTTI_RECENT_BATCHES - 1]);
-    memmove(recent + 1, recent, (TUTTI_RECENT_BATCHES - 1) * sizeof(*recent));
-    atomic_fetch_add(&batch->user.references, 1);
-    recent[0] = batch;
-}
-
-/*
- * The oldest of as many recent batches as keep the devices at work: its end leaves one of them with
- * little to do. NULL: there are fewer.
- */
-static struct tutti_batch *find_ahead(struct tutti_graph *graph, unsigned devices, unsigned count) {
-    struct tutti_batch **last = graph->recent;
-    struct tutti_batch *found = NULL;
-    for (unsigned i = 0; i < TUTTI_RECENT_BATCHES && graph->recent[i]; i++) {
-        struct tutti_batch *batch = graph->recent[i];
-        graph->recent[i] = NULL;
-        if (atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
-            release(batch);
-            continue;
-        }
-        *last++ = batch;
-        if (batch->devices == devices && is_ready(batch) && count > 0 && --count == 0)
-            found = batch;
-    }
-    return found;
-}
-
 /* To who executes it past StarPU, if one does. */
 static bool submit_past(struct tutti_batch *batch) {
     if (tutti_crew_serves())
         return tutti_crew_submit(batch);
-    remember(batch);
+    tutti_recent_note(batch);
     return tutti_direct_submit(batch);
 }
 
@@ -400,7 +347,7 @@ static void submit_open(struct tutti_batch *batch) {
     graph->open_count--;
     for (unsigned i = 0; i < batch->count; i++)
         batch->use[i].view->open_users--;
-    release(batch->behind);
+    tutti_batch_release(batch->behind);
     batch->behind = NULL;
     atomic_store(&batch->state, TUTTI_BATCH_SUBMITTED);
     submit(batch);
@@ -438,7 +385,7 @@ static void submit_followers(struct tutti_ready *ready) {
             submit_open(open);
     }
     tutti_object_release(batch->context);
-    release(batch);
+    tutti_batch_release(batch);
 }
 
 void tutti_batch_end(struct tutti_batch *batch) {
@@ -457,7 +404,7 @@ void tutti_batch_end(struct tutti_batch *batch) {
         pthread_mutex_unlock(&graph->lock);
         return;
     }
-    release(batch);
+    tutti_batch_release(batch);
 }
 
 /* Notes that an open batch waits for the end of this one; false when it is over. */
@@ -537,7 +484,8 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
             batch->free && goes_freely(batch->behind))
             conflicts->open = batch;
     if (!conflicts->running)
-        conflicts->running = find_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1);
+        conflicts->running =
+            tutti_recent_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1);
 }
 
 /*

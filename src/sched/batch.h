@@ -91,11 +91,20 @@ unsigned tutti_batch_users(const struct tutti_batch *batch, const struct tutti_v
 /* Submits all open batches, before something else is dispatched. By the dispatching thread. */
 void tutti_batch_flush(struct tutti_graph *graph);
 
-/* The graph goes, and what it remembers of batches. */
-void tutti_batch_forget(struct tutti_graph *graph);
-
 /* The devices that may execute all of it by now, as bits. */
 unsigned tutti_batch_devices(const struct tutti_batch *batch);
+
+/* Gives a reference back; NULL is allowed. */
+static inline void tutti_batch_release(struct tutti_batch *batch) {
+    if (batch)
+        tutti_last_user_release(&batch->user);
+}
+
+/* Is it so by now (the next one), or over? */
+static inline bool tutti_batch_is_ready(const struct tutti_batch *batch) {
+    return atomic_load_explicit(&batch->ready, memory_order_relaxed) ||
+           atomic_load(&batch->state) == TUTTI_BATCH_OVER;
+}
 
 /* A device executes the batch, or will without waiting for anything but devices. */
 static inline void tutti_batch_note_ready(struct tutti_batch *batch) {

@@ -3,7 +3,7 @@
 #include "sched/graph.h"
 
 #include "brief_lock.h"
-#include "sched/batch.h"
+#include "sched/recent.h"
 #include "sched/row.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ void tutti_graph_init(struct tutti_graph *graph) {
 }
 
 void tutti_graph_destroy(struct tutti_graph *graph) {
-    tutti_batch_forget(graph);
+    tutti_recent_forget(graph);
     pthread_mutex_destroy(&graph->lock);
 }
 

@@ -298,6 +298,15 @@ double tutti_model_expect(const struct tutti_model *model, const struct tutti_re
     return tutti_model_estimate(model, device, &certainty);
 }
 
+double tutti_model_least(const struct tutti_model *model, unsigned devices) {
+    const struct tutti_device_list *list = tutti_devices();
+    double least = INFINITY;
+    for (unsigned d = 0; d < list->count; d++)
+        if (devices & 1u << d)
+            least = fmin(least, tutti_model_expect(model, list->device[d]));
+    return least;
+}
+
 uint64_t tutti_model_items(const struct tutti_model *model) { return model->key.items; }
 
 struct tutti_first_launch *tutti_model_first_launch(const struct tutti_model *model) {

@@ -48,6 +48,9 @@ double tutti_model_estimate(const struct tutti_model *model, const struct tutti_
                             enum tutti_certainty *certainty);
 double tutti_model_expect(const struct tutti_model *model, const struct tutti_real_device *device);
 
+/* The least of these over devices (bits, one or more). */
+double tutti_model_least(const struct tutti_model *model, unsigned devices);
+
 /* Its work-items. */
 uint64_t tutti_model_items(const struct tutti_model *model);
 
