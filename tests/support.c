@@ -174,6 +174,20 @@ bool test_platform_is(const char *part) {
     return !getenv("TUTTI_TEST_ASK_ALL") && strstr(platform_name, part) != NULL;
 }
 
+int test_version_of(const char *text) {
+    int major = 0, minor = 0;
+
+    ck_assert_msg(sscanf(text, "OpenCL %d.%d ", &major, &minor) == 2, "\"%s\"", text);
+    return major * 100 + minor * 10;
+}
+
+int test_device_version(void) {
+    char text[1024];
+
+    ck_ok(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(text), text, NULL));
+    return test_version_of(text);
+}
+
 bool no_device_memory(void) {
     return get_info(cl_bool, clGetDeviceInfo, device, CL_DEVICE_HOST_UNIFIED_MEMORY) &&
            !getenv("TUTTI_TRANSFER") && !getenv("TUTTI_DEVICE_MEMORY");

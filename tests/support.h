@@ -118,6 +118,10 @@ const char *cl_error_name(cl_int code);
 bool excused(const char *part, const char *reason);
 
 bool test_platform_is(const char *part);
+/* Which version of OpenCL a text of the platform or of the device, or the device itself, says that
+ * it is: major * 100 + minor * 10. */
+int test_version_of(const char *text);
+int test_device_version(void);
 /* Has no real device memory of its own, and need none seem to? */
 bool no_device_memory(void);
 void test_skip(const char *reason);

@@ -201,9 +201,7 @@ START_TEST(nothing_to_do) {
     count = make_kernel(program, "count");
     ck_ok(clSetKernelArg(count, 0, sizeof(out), &out));
     /* OpenCL 1.2 refuses an empty range, 2.1 accepts it; no work-item runs on either. */
-    char version[128];
-    ck_ok(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(version), version, NULL));
-    cl_int wanted = strncmp(version, "OpenCL 3", 8) == 0 ? CL_SUCCESS : CL_INVALID_GLOBAL_WORK_SIZE;
+    cl_int wanted = test_device_version() < 210 ? CL_INVALID_GLOBAL_WORK_SIZE : CL_SUCCESS;
     if (!excused(POCL, "refuses some empty ranges")) {
         ck_assert_cl(clEnqueueNDRangeKernel(queue, count, 2, NULL, none, NULL, 0, NULL, NULL),
                      wanted);

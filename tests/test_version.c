@@ -26,20 +26,6 @@ static const char *const features[] = {
     "__opencl_c_work_group_collective_functions",
 };
 
-static int version_of(const char *text) {
-    int major = 0, minor = 0;
-
-    ck_assert_msg(sscanf(text, "OpenCL %d.%d ", &major, &minor) == 2, "\"%s\"", text);
-    return major * 100 + minor * 10;
-}
-
-static int device_version(void) {
-    char text[1024];
-
-    ck_ok(clGetDeviceInfo(device, CL_DEVICE_VERSION, sizeof(text), text, NULL));
-    return version_of(text);
-}
-
 static cl_name_version *names(cl_device_info what, size_t *count) {
     size_t bytes = 0;
     cl_name_version *list;
@@ -67,11 +53,11 @@ static bool has(cl_device_info what, const char *name, cl_version version) {
 
 START_TEST(versions_agree) {
     char text[1024];
-    int version = device_version();
+    int version = test_device_version();
     cl_version number;
 
     ck_ok(clGetPlatformInfo(platform, CL_PLATFORM_VERSION, sizeof(text), text, NULL));
-    ck_assert_int_ge(version_of(text), version);
+    ck_assert_int_ge(test_version_of(text), version);
     if (version < 300) {
         ck_assert_cl(
             clGetDeviceInfo(device, CL_DEVICE_NUMERIC_VERSION, sizeof(number), &number, NULL),
@@ -82,7 +68,7 @@ START_TEST(versions_agree) {
     ck_assert_int_eq(CL_VERSION_MAJOR(number) * 100 + CL_VERSION_MINOR(number) * 10, version);
     number = get_info(cl_version, clGetPlatformInfo, platform, CL_PLATFORM_NUMERIC_VERSION);
     ck_assert_int_eq(CL_VERSION_MAJOR(number) * 100 + CL_VERSION_MINOR(number) * 10,
-                     version_of(text));
+                     test_version_of(text));
     check_info_rules(clGetPlatformInfo, platform, CL_PLATFORM_NUMERIC_VERSION);
     check_info_rules(clGetPlatformInfo, platform, CL_PLATFORM_EXTENSIONS_WITH_VERSION);
     check_info_rules(clGetPlatformInfo, platform, CL_PLATFORM_HOST_TIMER_RESOLUTION);
@@ -129,7 +115,7 @@ START_TEST(scalars) {
         SCALAR(CL_DEVICE_PIPE_SUPPORT, cl_bool),
     };
 
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     for (size_t i = 0; i < COUNT(all); i++) {
         cl_ulong value;
         size_t bytes = 0;
@@ -153,7 +139,7 @@ START_TEST(extensions_with_versions) {
     char text[16384], *rest = NULL;
     size_t count, words = 0;
 
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     free(names(CL_DEVICE_EXTENSIONS_WITH_VERSION, &count));
     ck_ok(clGetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof(text), text, NULL));
     for (char *word = strtok_r(text, " ", &rest); word; word = strtok_r(NULL, " ", &rest)) {
@@ -201,7 +187,7 @@ START_TEST(each_version_of_the_language_compiles) {
     size_t count;
     cl_name_version *list;
 
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     for (size_t i = 0; i < COUNT(required); i++)
         ck_assert(has(CL_DEVICE_OPENCL_C_ALL_VERSIONS, "OpenCL C", required[i]));
     list = names(CL_DEVICE_OPENCL_C_ALL_VERSIONS, &count);
@@ -222,7 +208,7 @@ START_TEST(each_version_of_the_language_compiles) {
 END_TEST
 
 START_TEST(features_are_what_sources_see) {
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     for (size_t i = 0; i < COUNT(features); i++) {
         char condition[128];
 
@@ -236,7 +222,7 @@ END_TEST
 
 /* clBuildProgram: without -cl-std the highest version 1.x, which PoCL takes for all that it has. */
 START_TEST(a_source_without_a_version) {
-    if (device_version() < 300) {
+    if (test_device_version() < 300) {
         ck_assert_int_eq(macro("__OPENCL_C_VERSION__ == 120", NULL), 1);
         return;
     }
@@ -248,7 +234,7 @@ END_TEST
 START_TEST(macros_of_the_device) {
     char condition[64];
 
-    snprintf(condition, sizeof(condition), "__OPENCL_VERSION__ == %d", device_version());
+    snprintf(condition, sizeof(condition), "__OPENCL_VERSION__ == %d", test_device_version());
     ck_assert_msg(macro(condition, NULL) == 1, "%s", condition);
     ck_assert_int_eq(macro("defined(__IMAGE_SUPPORT__)", NULL),
                      get_info(cl_bool, clGetDeviceInfo, device, CL_DEVICE_IMAGE_SUPPORT) != 0);
@@ -317,7 +303,7 @@ START_TEST(queue_with_properties) {
     size_t bytes;
     cl_command_queue made;
 
-    skip_if(device_version() < 200, "below OpenCL 2.0");
+    skip_if(test_device_version() < 200, "below OpenCL 2.0");
     made = ck_made(clCreateCommandQueueWithProperties(context, device, NULL, &error));
     ck_ok(clGetCommandQueueInfo(made, CL_QUEUE_PROPERTIES_ARRAY, sizeof(seen), seen, &bytes));
     ck_assert_uint_eq(bytes, 0);
@@ -346,7 +332,7 @@ START_TEST(queue_on_the_device) {
         CL_QUEUE_PROPERTIES, CL_QUEUE_ON_DEVICE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, 0};
 
     skip_on(POCL, "PoCL 3.1 ends the process");
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     skip_if(get_info(cl_uint, clGetDeviceInfo, device, CL_DEVICE_MAX_ON_DEVICE_QUEUES) > 0,
             "there are such queues");
     ck_refused(clCreateCommandQueueWithProperties(context, device, properties, &error),
@@ -360,7 +346,7 @@ START_TEST(buffer_with_properties) {
     cl_mem made;
     size_t bytes = 1;
 
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     made =
         ck_made(clCreateBufferWithProperties(context, NULL, CL_MEM_READ_WRITE, 64, NULL, &error));
     ck_ok(clGetMemObjectInfo(made, CL_MEM_PROPERTIES, 0, NULL, &bytes));
@@ -385,7 +371,7 @@ static void CL_CALLBACK at_end(cl_context ending, void *data) {
 START_TEST(context_destructor) {
     cl_context made;
 
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     made = ck_made(clCreateContext(NULL, 1, &device, NULL, NULL, &error));
     atomic_store(&ended, 0);
     ck_assert_cl(clSetContextDestructorCallback(NULL, at_end, &ended), CL_INVALID_CONTEXT);
@@ -406,7 +392,7 @@ START_TEST(clone_of_a_kernel) {
     size_t one = 1;
 
     skip_on(POCL, "PoCL 3.1 clones no kernels");
-    skip_if(device_version() < 210, "below OpenCL 2.1");
+    skip_if(test_device_version() < 210, "below OpenCL 2.1");
     buffer = make_buffer(CL_MEM_READ_WRITE, sizeof(seen), NULL);
     program = built("kernel void k(global int *a, int b) { a[0] = b; }", NULL);
     kernel = ck_made(clCreateKernel(program, "k", &error));
@@ -432,7 +418,7 @@ START_TEST(sub_groups_absent) {
     size_t local = 8, count;
 
     skip_on(POCL, "PoCL 3.1 has no such entry point");
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     skip_if(get_info(cl_uint, clGetDeviceInfo, device, CL_DEVICE_MAX_NUM_SUB_GROUPS) > 0,
             "there are sub-groups");
     program = built("kernel void k(global int *a) { a[0] = 1; }", NULL);
@@ -449,7 +435,7 @@ START_TEST(timers) {
     cl_ulong host = 0, both = 0, first = 0, second = 0;
 
     skip_on(POCL, "PoCL 3.1 has no timers");
-    skip_if(device_version() < 210, "below OpenCL 2.1");
+    skip_if(test_device_version() < 210, "below OpenCL 2.1");
     ck_ok(clGetDeviceAndHostTimer(device, &first, &both));
     ck_ok(clGetHostTimer(device, &host));
     ck_ok(clGetDeviceAndHostTimer(device, &second, &both));
@@ -474,7 +460,7 @@ START_TEST(kernel_without_work_items) {
     cl_event gate, events[2];
 
     skip_on(POCL, "PoCL 3.1's basic devices hang");
-    skip_if(device_version() < 210, "below OpenCL 2.1");
+    skip_if(test_device_version() < 210, "below OpenCL 2.1");
     buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(seven), &seven);
     program = built("kernel void k(global int *a) { a[0] = 1; }", NULL);
     kernel = ck_made(clCreateKernel(program, "k", &error));
@@ -509,7 +495,7 @@ START_TEST(optional_parts_of_programs) {
     cl_int value = 1;
 
     skip_on(POCL, "PoCL 3.1 has none of these entry points");
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     program = built("kernel void k(global int *a) { a[0] = 1; }", NULL);
     ck_assert_cl(clSetProgramReleaseCallback(NULL, at_release, NULL), CL_INVALID_PROGRAM);
     ck_assert_cl(clSetProgramReleaseCallback(program, NULL, NULL), CL_INVALID_VALUE);
@@ -531,7 +517,7 @@ START_TEST(optional_parts_of_programs) {
 END_TEST
 
 START_TEST(absent_memory) {
-    skip_if(device_version() < 300, NO_QUERIES);
+    skip_if(test_device_version() < 300, NO_QUERIES);
     if (!get_info(cl_device_svm_capabilities, clGetDeviceInfo, device, CL_DEVICE_SVM_CAPABILITIES))
         ck_assert_ptr_null(clSVMAlloc(context, CL_MEM_READ_WRITE, 64, 0));
     if (!get_info(cl_bool, clGetDeviceInfo, device, CL_DEVICE_PIPE_SUPPORT) &&
