@@ -55,6 +55,7 @@ TUTTI_TESTS = \
 	tests/test_lanes \
 	tests/test_beside \
 	tests/test_early \
+	tests/test_ends \
 	tests/test_one_caller \
 	tests/test_functions \
 	tests/test_line \
@@ -138,6 +139,8 @@ tests_test_beside_LDADD = $(TEST_LIBS)
 tests_test_early_SOURCES = tests/test_early.c tests/lives.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_early_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_early_LDADD = $(TEST_LIBS)
+tests_test_ends_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_ends_LDADD = $(TEST_LIBS)
 
 tests_test_one_caller_SOURCES = tests/test_one_caller.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_one_caller_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -128,6 +128,30 @@ START_TEST(tasks_stay_until_the_device_needs_them) {
 }
 END_TEST
 
+/* Around the expected end, which may be wrong by an eighth; a worker may sleep until then. */
+START_TEST(the_next_task_is_taken_in_time) {
+    start();
+    ck_assert_double_eq(tutti_line_next_look(&line, 0), 0);
+    put(0, 16000, 0);
+    begin(0, 0);
+    ck_assert_double_eq(tutti_line_next_look(&line, 100), HUGE_VAL); /* there is none */
+    put(1, 16000, 0);
+    put(2, 16000, 0);
+    ck_assert_double_eq_tol(tutti_line_next_look(&line, 100), 13900, 1e-6);
+    ck_assert(tutti_line_keeps(&line, 13999));
+    ck_assert(!tutti_line_keeps(&line, 14001));
+    ck_assert_double_gt(tutti_line_next_look(&line, 14001), 0);
+    ck_assert_double_lt(tutti_line_next_look(&line, 14001), 10);
+    ck_assert(!tutti_line_keeps(&line, 17999));
+    ck_assert(tutti_line_keeps(&line, 18001));
+    ck_assert_double_eq(tutti_line_next_look(&line, 18001), HUGE_VAL);
+    begin(1, 15000);
+    ck_assert_double_eq(tutti_line_next_look(&line, 15001), HUGE_VAL); /* it has two */
+    tutti_line_end(&line, &tasks[0], 16000);
+    ck_assert_double_eq_tol(tutti_line_next_look(&line, 16000), 14000, 1e-6);
+}
+END_TEST
+
 /* What is brought only once it is taken comes while the device executes the one before. */
 START_TEST(tasks_without_their_data_are_taken_early) {
     start();
@@ -148,6 +172,7 @@ int main(int argc, char **argv) {
                                   tasks_fly_beside_each_other,
                                   a_late_task_needs_longer,
                                   tasks_stay_until_the_device_needs_them,
+                                  the_next_task_is_taken_in_time,
                                   tasks_without_their_data_are_taken_early};
 
     return test_main_bare(argc, argv, tests, COUNT(tests));

@@ -97,6 +97,27 @@ static bool tell_starpu(const struct tutti_real_device *device, cl_event last) {
            CL_SUCCESS;
 }
 
+/*
+ * StarPU's marker is a command as well: PoCL's threads, which are at the next kernel by then, would
+ * execute it behind that. So what is next waits for it.
+ */
+static void come_after_starpu(const struct tutti_real_device *device, cl_command_queue queue) {
+    const cl_icd_dispatch *driver = device->dispatch;
+    cl_command_queue starpu_queue;
+    cl_event seen;
+    starpu_opencl_get_queue(device->place.devid, &starpu_queue);
+    if (driver->clEnqueueMarkerWithWaitList(starpu_queue, 0, NULL, &seen) != CL_SUCCESS)
+        return;
+    driver->clEnqueueBarrierWithWaitList(queue, 1, &seen, NULL);
+    driver->clReleaseEvent(seen);
+}
+
+static void CL_CALLBACK call_worker(cl_event event, cl_int status, void *device) {
+    (void)event;
+    (void)status;
+    tutti_idle_call(device);
+}
+
 static void execute(void *buffers[], void *argument) {
     struct tutti_batch *batch = argument;
     struct tutti_real_device *device = tutti_runtime_device_of_worker(starpu_worker_get_id());
@@ -105,6 +126,9 @@ static void execute(void *buffers[], void *argument) {
     tutti_idle_worked();
     tutti_lanes_enter(batch, tutti_execution_choose_lane(batch));
     tutti_direct_mark(batch);
+    if (!device->place.synchronous && device->place.kernels == device->place.measured &&
+        tutti_room_working(device) > 0)
+        come_after_starpu(device, batch->queue);
     for (unsigned i = 0; i < batch->count; i++)
         batch->use[i].storage = batch->at_home
                                     ? tutti_view_storage(batch->use[i].view, device)
@@ -112,6 +136,8 @@ static void execute(void *buffers[], void *argument) {
     tutti_execution_start(batch, waits(batch, device) ? TUTTI_ENDS_HERE : TUTTI_ENDS_LATER);
     if (batch->end && !tell_starpu(device, batch->end))
         batch->outcome = tutti_driver_finish(device, batch->queue);
+    if (batch->end && device->type & CL_DEVICE_TYPE_CPU)
+        device->dispatch->clSetEventCallback(batch->end, CL_COMPLETE, call_worker, device);
 }
 
 static struct starpu_perfmodel model = {

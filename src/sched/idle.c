@@ -16,14 +16,20 @@
  * a sleep, and a 4 MiB upload with a kernel took 1 ms instead of 0.2 (H200).
  */
 #define SPIN 50000u
+#define SHORTEST 20000u
 #define SHARE 8
-#define LONGEST 200000u
 /*
- * Of a worker that brings nothing to its device and is told of each task: a look costs some µs of a
- * core that may be the other half of one that executes a kernel. Two workers that looked every 200
- * µs made kernels that go past StarPU a fifth slower, on two cores.
+ * Linux has an idle core take a thread that waits for another one only if it was idle for half a
+ * millisecond lately: an Oclgrind's worker that looked every 0.2 ms, for nothing, left both threads
+ * of a kernel of PoCL's on one of two cores.
  */
-#define LONGEST_AT_HOME 5000000u
+#define LONGEST 2000000u
+/*
+ * Of a worker that brings nothing to its device, and is called for each task, and as each ends:
+ * looks disturb kernels.
+ */
+#define LONGEST_IF_CALLED 5000000u
+#define SHARE_AT_WORK 2
 #define LOST 5000000u /* longer than between two looks: the worker was away or at work */
 
 static _Thread_local struct {
@@ -58,6 +64,9 @@ static void sleep_until_called(cl_ulong length) {
     atomic_store(&bed->used, false);
     pthread_mutex_unlock(&bed->lock);
     worker.calls = atomic_load(&bed->calls);
+    worker.last = tutti_runtime_now();
+    if (!error)
+        worker.since = worker.last;
 }
 
 void tutti_idle_call(const struct tutti_real_device *device) {
@@ -68,6 +77,17 @@ void tutti_idle_call(const struct tutti_real_device *device) {
     pthread_mutex_lock(&bed->lock);
     pthread_cond_signal(&bed->wake);
     pthread_mutex_unlock(&bed->lock);
+}
+
+/* While the device executes, all that matters calls the worker, but the time for its next task. */
+static cl_ulong choose_length(cl_ulong waited, bool called) {
+    double next = called ? tutti_policy_next_look(worker.device) * 1000 : 0;
+    cl_ulong longest = called ? LONGEST_IF_CALLED : LONGEST;
+    cl_ulong length = waited / (next > 0 ? SHARE_AT_WORK : SHARE);
+    length = length < longest ? length : longest;
+    if (next > 0 && next < (double)length)
+        length = next > SHORTEST ? (cl_ulong)next : SHORTEST;
+    return length;
 }
 
 static unsigned look(void *unused) {
@@ -81,15 +101,13 @@ static unsigned look(void *unused) {
         return 1;
     cl_ulong now = tutti_runtime_now();
     bool called = worker.device->at_home && tutti_policy_is_active();
-    cl_ulong longest = called ? LONGEST_AT_HOME : LONGEST;
     if (now - worker.last > LOST)
-        worker.since = called ? now - SHARE * longest : now;
+        worker.since = called ? now - SHARE * LONGEST_IF_CALLED : now;
     worker.last = now;
     cl_ulong waited = now - worker.since;
     if (waited < SPIN)
         return 1;
-    sleep_until_called(waited / SHARE < longest ? waited / SHARE : longest);
-    worker.last = tutti_runtime_now();
+    sleep_until_called(choose_length(waited, called));
     return 1;
 }
 

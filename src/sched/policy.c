@@ -346,6 +346,8 @@ static struct starpu_task *pop(unsigned context) {
     if (task)
         atomic_fetch_sub_explicit(&policy.tasks, 1, memory_order_relaxed);
     pthread_mutex_unlock(&policy.lock);
+    if (task)
+        tutti_idle_worked(); /* StarPU asks for the next one before it begins this one */
     return task;
 }
 
@@ -399,6 +401,10 @@ struct starpu_sched_policy tutti_policy = {
 
 bool tutti_policy_is_active(void) {
     return atomic_load_explicit(&policy.active, memory_order_relaxed);
+}
+
+double tutti_policy_next_look(const struct tutti_real_device *device) {
+    return tutti_line_next_look(&policy.line[device->index], now_in_us());
 }
 
 const struct tutti_real_device *tutti_policy_place_content(unsigned able,

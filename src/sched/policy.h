@@ -22,6 +22,12 @@ void tutti_policy_select(struct starpu_conf *conf);
 /* Does it decide, and not another policy? */
 bool tutti_policy_is_active(void);
 
+/*
+ * The device executes tasks: µs until its worker may take the next one; HUGE_VAL: not before one of
+ * them ends. 0: it executes none. By any thread.
+ */
+double tutti_policy_next_look(const struct tutti_real_device *device);
+
 /* Has the device's worker look for a task, if there is any: more of them are for it than before. */
 void tutti_policy_look_again(const struct tutti_real_device *device);
 

@@ -7,8 +7,13 @@
 #define MOST_OVERTAKEN 256
 /* Tasks that the worker has at once: the device begins the second when the first is over. */
 #define AHEAD 2
-/* µs before the device needs it a task is taken: more than StarPU and the driver need for it. */
+/*
+ * µs before the device needs it a task is taken: more than StarPU and the driver need for it. And
+ * the part of what the device executes, by which that may be shorter than expected.
+ */
 #define TAKEN_BEFORE 500.0
+#define TAKEN_SHARE 8
+#define SOON 1.0 /* µs */
 
 /* The first of those that a task of that order overtakes, or NULL; and what they take in all. */
 static struct starpu_task *first_overtaken(const struct tutti_line *line, unsigned long order,
@@ -104,7 +109,7 @@ void tutti_line_leave(struct tutti_line *line, struct starpu_task *task) {
 void tutti_line_begin(struct tutti_line *line, const struct starpu_task *task, double now) {
     double before = line->flying++ ? line->flight_end : now, start = before > now ? before : now;
     line->drift = start - task->predicted_start;
-    line->flight += task->predicted;
+    line->flight = line->flight + task->predicted;
     line->flight_end = start + task->predicted;
 }
 
@@ -125,13 +130,30 @@ double tutti_line_busy(const struct tutti_line *line, double now) {
     return end > now ? end - now : now - end;
 }
 
+/* µs around the expected end of what it executes in which the device is given the next task. */
+static double taken_before(const struct tutti_line *line) {
+    double share = atomic_load_explicit(&line->flight, memory_order_relaxed) / TAKEN_SHARE;
+    return share > TAKEN_BEFORE ? share : TAKEN_BEFORE;
+}
+
 bool tutti_line_keeps(const struct tutti_line *line, double now) {
     if (atomic_load_explicit(&line->beside, memory_order_relaxed) > 0)
         return false;
     if (atomic_load_explicit(&line->taken, memory_order_relaxed) >= AHEAD)
         return true;
     return atomic_load_explicit(&line->unbrought, memory_order_relaxed) == 0 &&
-           tutti_line_busy(line, now) > TAKEN_BEFORE;
+           tutti_line_busy(line, now) > taken_before(line);
+}
+
+double tutti_line_next_look(const struct tutti_line *line, double now) {
+    double end = atomic_load_explicit(&line->flight_end, memory_order_relaxed);
+    if (end == 0)
+        return 0;
+    double early = taken_before(line), due = end - early;
+    if (atomic_load_explicit(&line->count, memory_order_relaxed) == 0 ||
+        atomic_load_explicit(&line->taken, memory_order_relaxed) >= AHEAD || now > end + early)
+        return HUGE_VAL;
+    return due > now ? due - now : SOON;
 }
 
 void tutti_line_expect(struct tutti_line *line, double waiting) {

@@ -3,6 +3,7 @@
 #define TUTTI_POLICY_LINE_H
 
 #include <limits.h>
+#include <math.h>
 #include <starpu.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,7 +23,7 @@ struct tutti_line {
     double last_end;           /* of the last one, as planned when it was given */
     double drift;              /* by how much the device is later than planned */
     unsigned flying;           /* tasks that began, one behind the other */
-    double flight;             /* expected time of those in all */
+    _Atomic double flight;     /* expected time of those in all. Read without the lock */
     _Atomic double flight_end; /* when they should end; 0: there are none. Read without the lock */
 };
 
@@ -61,6 +62,12 @@ double tutti_line_busy(const struct tutti_line *line, double now);
  * at the same time. Needs no lock.
  */
 bool tutti_line_keeps(const struct tutti_line *line, double now);
+
+/*
+ * The device executes something: µs until the worker may take the next task, if there is one;
+ * HUGE_VAL: not before that ends. 0: it executes nothing. Needs no lock.
+ */
+double tutti_line_next_look(const struct tutti_line *line, double now);
 
 /* The waiting tasks are expected to take `waiting` in all. */
 void tutti_line_expect(struct tutti_line *line, double waiting);
