@@ -56,6 +56,7 @@ TUTTI_TESTS = \
 	tests/test_beside \
 	tests/test_early \
 	tests/test_ends \
+	tests/test_moves \
 	tests/test_one_caller \
 	tests/test_functions \
 	tests/test_line \
@@ -141,6 +142,11 @@ tests_test_early_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_early_LDADD = $(TEST_LIBS)
 tests_test_ends_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_ends_LDADD = $(TEST_LIBS)
+
+tests_test_moves_SOURCES = tests/test_moves.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h \
+	tests/traffic.h
+tests_test_moves_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_moves_LDADD = $(TEST_LIBS)
 
 tests_test_one_caller_SOURCES = tests/test_one_caller.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_one_caller_CPPFLAGS = $(TEST_CPPFLAGS)

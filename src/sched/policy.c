@@ -280,6 +280,8 @@ static void take_from_others(unsigned thief) {
             continue;
         tutti_policy_expect(batch, &task);
         tutti_policy_locate(batch, &task, data);
+        if (!(task.able & 1u << thief))
+            continue;
         task.others = task.able;
         task.able = 1u << owner | 1u << thief;
         struct tutti_plan plan = tutti_policy_choose(policy.device, list->count, &task, now);

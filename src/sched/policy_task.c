@@ -114,6 +114,21 @@ void tutti_policy_miss(const struct tutti_batch *batch, const struct tutti_plan 
                                 now);
 }
 
+/* Bytes that only move do so from where they are. */
+static void leave_where_it_is(struct tutti_plan_task *task) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned at_home = 0, able = task->able;
+    for (unsigned d = 0; d < list->count; d++)
+        at_home |= list->device[d]->at_home ? 1u << d : 0;
+    for (unsigned i = 0; i < task->count; i++) {
+        const struct tutti_plan_data *data = &task->data[i];
+        if (data->reads)
+            able &= data->valid | data->coming | (data->valid & TUTTI_PLAN_HOME ? at_home : 0);
+    }
+    if (able)
+        task->able = able;
+}
+
 void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task *task,
                          struct tutti_plan_data data[TUTTI_MOST_DATA]) {
     const struct tutti_device_list *list = tutti_devices();
@@ -143,4 +158,6 @@ void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task
             data[i].coming |= coming ? 1u << d : 0;
         }
     }
+    if (!batch->computes)
+        leave_where_it_is(task);
 }
