@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/at_once.h"
 
+#include "brief_lock.h"
 #include "log.h"
 #include "memory/version.h"
 #include "sched/crew.h"
@@ -97,7 +98,7 @@ static bool lock_devices(bool waits) {
             unlock_devices(d);
             return false;
         }
-        pthread_mutex_lock(lock);
+        tutti_brief_lock_persist(lock);
     }
     return true;
 }
