@@ -376,6 +376,44 @@ START_TEST(a_map_behind_kernels) {
 }
 END_TEST
 
+/* Each in its place, and where the device has a queue for all, on that. */
+START_TEST(megabytes) {
+    enum { LARGE = 1 << 20, SETS = 2, KNOWN = 4 /* rounds until all is */ };
+    struct kernels kernels = begin();
+    static cl_int up[SETS][LARGE / sizeof(cl_int)], down[ROUNDS][LARGE / sizeof(cl_int)];
+    const size_t items = LARGE / sizeof(cl_int);
+    const cl_int by = 1;
+    cl_mem large[SETS];
+    for (int s = 0; s < SETS; s++) {
+        large[s] = make_buffer(0, LARGE, NULL);
+        memset(up[s], s + 1, LARGE);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        cl_mem mem = large[round % SETS];
+        ck_ok(
+            clEnqueueWriteBuffer(queue, mem, CL_FALSE, 0, LARGE, up[round % SETS], 0, NULL, NULL));
+        set(kernels.add, mem, sizeof(by), &by);
+        ck_ok(clEnqueueNDRangeKernel(queue, kernels.add, 1, NULL, &items, NULL, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(queue, mem, CL_FALSE, 0, LARGE, down[round], 0, NULL, NULL));
+        if (round < KNOWN) {
+            ck_ok(clFinish(queue));
+            test_went_directly();
+        }
+    }
+    ck_ok(clFinish(queue));
+    int directly = test_went_directly();
+    for (int round = 0; round < ROUNDS; round++)
+        for (size_t i = 0; i < items; i++)
+            ck_assert_int_eq(down[round][i], up[round % SETS][i] + 1);
+    char names[REAL][64];
+    if (read_names(names) == 1 && strncmp(names[0], "pthread", strlen("pthread")) == 0)
+        ck_assert_int_ge(directly, 3 * (ROUNDS - KNOWN));
+    for (int s = 0; s < SETS; s++)
+        ck_ok(clReleaseMemObject(large[s]));
+    end(&kernels);
+}
+END_TEST
+
 /* Nor asks for: yet the host sees some time what the kernel wrote. */
 START_TEST(one_that_nobody_waits_for) {
     struct kernels kernels = begin();
@@ -507,6 +545,7 @@ int test_streams(int argc, char **argv, const char *devices) {
         their_times,
         one_of_many,
         a_map_behind_kernels,
+        megabytes,
         one_that_nobody_waits_for,
         behind_a_native_kernel,
         read_by_the_host_as_well,

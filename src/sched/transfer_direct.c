@@ -26,6 +26,7 @@
 #define LARGEST_BLOCKING ((size_t)1 << 20)
 #define LARGEST_PINNED ((size_t)4 << 20)
 #define LARGEST_MAPPED ((size_t)16 << 20)
+#define LARGEST_STREAMED ((size_t)4 << 20)
 #define LEAST_BLOCKING_WRITE ((size_t)16 << 10)
 #define MOST_BLOCKING ((size_t)4 << 20) /* device_copy.c says why */
 #define TIME 5.0                        /* µs */
@@ -165,6 +166,12 @@ static bool is_at_home(const struct tutti_view *view) {
     return view->at_home || (view->seat && view->seat->at_home);
 }
 
+/* Does the one device there is do it, among its kernels, in a thread of its own? */
+static bool is_streamed(const struct tutti_transfer *transfer, size_t size) {
+    return tutti_direct_streams(tutti_devices()->device[0]) && size <= LARGEST_STREAMED &&
+           tutti_region_is_linear(&transfer->region);
+}
+
 /* What batches take for its µs, or 0: too long for its neighbours. */
 static double time_of(const struct tutti_transfer *transfer, const struct tutti_view *view) {
     size_t size = tutti_region_bytes(&transfer->region);
@@ -175,7 +182,9 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
     if (transfer->mapping && (at_home || direction(transfer) == NOWHERE))
         return TIME;
     if (at_home)
-        return tutti_transfer_is_little(transfer) ? TIME + (double)size / RATE : 0;
+        return tutti_transfer_is_little(transfer) || is_streamed(transfer, size)
+                   ? TIME + (double)size / RATE
+                   : 0;
     if (!tutti_region_is_linear(&transfer->region) &&
         (transfer->region.size[2] > 1 ||
          tutti_copy_overhangs(view, &transfer->place[0], &transfer->region)))
