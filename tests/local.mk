@@ -57,6 +57,7 @@ TUTTI_TESTS = \
 	tests/test_early \
 	tests/test_ends \
 	tests/test_moves \
+	tests/test_group_size \
 	tests/test_one_caller \
 	tests/test_functions \
 	tests/test_line \
@@ -142,6 +143,10 @@ tests_test_early_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_early_LDADD = $(TEST_LIBS)
 tests_test_ends_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_ends_LDADD = $(TEST_LIBS)
+
+tests_test_group_size_SOURCES = tests/test_group_size.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_group_size_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_group_size_LDADD = $(TEST_LIBS)
 
 tests_test_moves_SOURCES = tests/test_moves.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h \
 	tests/traffic.h

@@ -95,12 +95,23 @@ static cl_int create_real(cl_program program, const char *name, cl_kernel *real,
     return CL_SUCCESS;
 }
 
+/*
+ * How many work-items a work-group of the kernel may have. NVIDIA's driver (580) says 256 of each
+ * kernel, whatever it is, and yet takes as many as the device has room for: programs that ask the
+ * device alone do so. Where a kernel needs too much for that, the driver fails its launch.
+ */
+static size_t largest_group(const struct tutti_real_device *device, cl_kernel real) {
+    size_t most = 0;
+    device->dispatch->clGetKernelWorkGroupInfo(real, device->id, CL_KERNEL_WORK_GROUP_SIZE,
+                                               sizeof(most), &most, NULL);
+    bool says_less = strcmp(device->platform_name, "NVIDIA CUDA") == 0;
+    return says_less && most < device->max_work_group_size ? device->max_work_group_size : most;
+}
+
 /* The real kernel is there and agrees. */
 static void add_device(struct tutti_function *function, const struct tutti_real_device *device) {
     unsigned d = device->index;
-    device->dispatch->clGetKernelWorkGroupInfo(
-        function->real[d], device->id, CL_KERNEL_WORK_GROUP_SIZE,
-        sizeof(function->work_group[d].most), &function->work_group[d].most, NULL);
+    function->work_group[d].most = largest_group(device, function->real[d]);
     device->dispatch->clGetKernelWorkGroupInfo(
         function->real[d], device->id, CL_KERNEL_COMPILE_WORK_GROUP_SIZE,
         sizeof(function->work_group[d].required), function->work_group[d].required, NULL);

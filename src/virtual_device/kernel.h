@@ -73,7 +73,7 @@ struct tutti_function {
     atomic_uint devices; /* bit d: real device d has one, and all else that is needed of it */
     struct tutti_given *given[TUTTI_MAX_DEVICES]; /* their arguments (given.h) */
     bool reaches[TUTTI_MAX_DEVICES]; /* real[d] was told of further shared virtual memory */
-    /* Their CL_KERNEL_WORK_GROUP_SIZE and COMPILE_WORK_GROUP_SIZE: each launch needs them. */
+    /* The work-items that a group may have, and their CL_KERNEL_COMPILE_WORK_GROUP_SIZE. */
     struct {
         size_t most, required[3];
     } work_group[TUTTI_MAX_DEVICES];
