@@ -162,8 +162,14 @@ static bool directs(const char *text, const char *word) {
 bool tutti_source_reads_files(const char *source, const char *options) {
     static const char *const words[] = {"include", "import"};
     bool reads = options && strstr(options, "include");
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        for (const char *at = source; !reads && (at = strstr(at, words[i])); at++)
-            reads = directs(source, at);
+    struct tutti_reader reader;
+    struct tutti_token token;
+    tutti_reader_init(&reader, source);
+    while (!reads && tutti_reader_next(&reader, &token))
+        for (size_t i = 0; token.kind == TUTTI_TOKEN_WORD && i < sizeof(words) / sizeof(*words);
+             i++) {
+            const char *word = memmem(token.start, token.length, words[i], strlen(words[i]));
+            reads = reads || (word && directs(source, word));
+        }
     return reads;
 }
