@@ -58,6 +58,7 @@ TUTTI_TESTS = \
 	tests/test_ends \
 	tests/test_moves \
 	tests/test_group_size \
+	tests/test_build_beside \
 	tests/test_one_caller \
 	tests/test_functions \
 	tests/test_line \
@@ -147,6 +148,11 @@ tests_test_ends_LDADD = $(TEST_LIBS)
 tests_test_group_size_SOURCES = tests/test_group_size.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_group_size_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_group_size_LDADD = $(TEST_LIBS)
+
+tests_test_build_beside_SOURCES = tests/test_build_beside.c tests/slow_gpu.h tests/pocl_gpu.h \
+	tests/pocl_table.h
+tests_test_build_beside_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_build_beside_LDADD = $(TEST_LIBS)
 
 tests_test_moves_SOURCES = tests/test_moves.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h \
 	tests/traffic.h

@@ -185,10 +185,10 @@ static void choose_devices(struct launch *launch) {
     }
     late &= task->devices;
     task->devices &= tutti_invocation_devices(&launch->call);
-    late = tutti_late_build_like(late & ~task->devices, task->devices);
+    late &= ~task->devices;
     if (late) {
         task->late.program = program;
-        task->late.devices = late;
+        task->late.devices = tutti_late_build_like(late, task->devices);
         task->late.built = &launch->call.kernel->function->devices;
     }
 }

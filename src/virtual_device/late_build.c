@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ns: PoCL takes up to ten times as long as a GPU's driver, and to end the process waits for it. */
+#define LEAST_BESIDE_GPU 100000000u
+
 unsigned tutti_late_build_like(unsigned devices, unsigned able) {
     const struct tutti_device_list *list = tutti_devices();
     unsigned like = 0;
@@ -51,18 +54,35 @@ static struct tutti_model *model_of(uint64_t program) {
     return tutti_model_find(&key);
 }
 
+/*
+ * A CPU is so much slower than the GPU that leads that many programs have no use for it; whether it
+ * has the kernels at all is known once they are built.
+ */
+static bool helps_gpu(const struct tutti_real_device *device,
+                      const struct tutti_real_device *lead) {
+    return lead->type & CL_DEVICE_TYPE_GPU && !(device->type & CL_DEVICE_TYPE_GPU);
+}
+
 bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *device,
                                const struct tutti_real_device *lead) {
     return job->operation == TUTTI_BUILD && !is_early() && tutti_pocl_is(device) &&
-           device->at_home && compiles_from_memory(job, device) && has_alike(job, device, lead) &&
-           !tutti_model_is_measured(model_of(job->identity), device);
+           device->at_home && compiles_from_memory(job, device) &&
+           (helps_gpu(device, lead) || (has_alike(job, device, lead) &&
+                                        !tutti_model_is_measured(model_of(job->identity), device)));
 }
 
 bool tutti_late_build_note(cl_program program, double waited) {
-    if (!tutti_late_build_devices(program))
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned late = tutti_late_build_devices(program);
+    if (!late)
         return false;
     uint64_t enough = atomic_load(&program->build_time);
+    if (helps_gpu(list->device[__builtin_ctz(late)], list->device[0])) {
+        if (!isfinite(waited))
+            return false;
+        enough = enough > LEAST_BESIDE_GPU ? enough : LEAST_BESIDE_GPU;
+    }
     uint64_t more = waited * 1000 < (double)enough ? (uint64_t)(waited * 1000) : enough;
     uint64_t before = atomic_fetch_add(&program->waited, more);
     if (before + more < enough)
@@ -88,7 +108,8 @@ static unsigned build(cl_program program) {
     job.options = program->options ? strdup(program->options) : NULL;
     bool able = job.options || !program->options;
     pthread_mutex_unlock(&program->lock);
-    if (late && atomic_load(&program->pays))
+    if (late && !helps_gpu(devices->device[__builtin_ctz(late)], devices->device[0]) &&
+        atomic_load(&program->pays))
         tutti_model_learn(model_of(job.identity), devices->device[__builtin_ctz(late)],
                           (double)atomic_load(&program->waited) / 1000);
     job.text = program->source;

@@ -9,7 +9,8 @@
  * cache has: a program that is built for two devices of a kind, and then uses little of them, takes
  * twice as long. So such a device is left out of the build, which is known to succeed there, and
  * the program is built for it once that pays. Not one with memory of its own, where data may be
- * sent before it has the kernels.
+ * sent before it has the kernels. So is PoCL's CPU beside a GPU, which is through with many
+ * programs before PoCL has compiled them; the build may fail there, or the kernels not agree.
  */
 
 /*
@@ -31,8 +32,8 @@ static inline unsigned tutti_late_build_devices(cl_program program) {
 /*
  * One of its kernels could begin, but waits for so many µs until its device has ended others. Did
  * they wait so long together that the builds which wait are worth their time, and does no thread
- * work at them? INFINITY: nobody knows, they are to be built. A chain's never do, however long it
- * is: each is ready when the one before has ended.
+ * work at them? INFINITY: nobody knows, they are to be built, but for a CPU beside a GPU. A chain's
+ * never do, however long it is: each is ready when the one before has ended.
  */
 bool tutti_late_build_note(cl_program program, double waited);
 

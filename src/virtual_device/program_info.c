@@ -4,6 +4,7 @@
 #include "log.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/include.h"
+#include "virtual_device/late_build.h"
 #include "virtual_device/pocl.h"
 
 #include <stdlib.h>
@@ -183,7 +184,8 @@ static cl_int make_binary(cl_program program) {
     for (unsigned d = 0; d < devices->count; d++) {
         const struct tutti_real_device *device = devices->device[d];
         struct tutti_binary_entry *entry = &binary->entry[binary->count];
-        if (!program->real[d] || tutti_binary_find(binary, device))
+        bool late = tutti_late_build_devices(program) & 1u << d;
+        if ((!program->real[d] && !late) || tutti_binary_find(binary, device))
             continue;
         entry->identity = device->identity;
         entry->device_name = device->name;
