@@ -59,6 +59,7 @@ TUTTI_TESTS = \
 	tests/test_moves \
 	tests/test_group_size \
 	tests/test_build_beside \
+	tests/test_profiled \
 	tests/test_one_caller \
 	tests/test_functions \
 	tests/test_line \
@@ -153,6 +154,10 @@ tests_test_build_beside_SOURCES = tests/test_build_beside.c tests/slow_gpu.h tes
 	tests/pocl_table.h
 tests_test_build_beside_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_build_beside_LDADD = $(TEST_LIBS)
+
+tests_test_profiled_SOURCES = tests/test_profiled.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_profiled_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_profiled_LDADD = $(TEST_LIBS)
 
 tests_test_moves_SOURCES = tests/test_moves.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h \
 	tests/traffic.h

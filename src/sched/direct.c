@@ -334,9 +334,8 @@ static bool choose_lane(struct tutti_batch *batch) {
             before ? (unsigned)__builtin_ctz(before) : tutti_lanes_choose(device, lanes, profiled);
         bool several = (before & (before - 1)) != 0;
         bool untimed = profiled && lane < TUTTI_LANE_MEASURED;
-        /* On the first lanes a chain, or one that is timed, is StarPU's. */
-        bool is_starpus =
-            lanes == 1 && (batch->length > 1 || (profiled && !tutti_lane_is_aside(lane)));
+        /* On the first lanes a chain is StarPU's. */
+        bool is_starpus = lanes == 1 && batch->length > 1;
         if (several || untimed || is_starpus)
             return false;
     }
