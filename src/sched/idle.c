@@ -30,7 +30,7 @@
  */
 #define LONGEST_IF_CALLED 5000000u
 #define SHARE_AT_WORK 2 /* instead of SHARE, while its device executes */
-#define LOST 5000000u /* longer than between two looks: the worker was away or at work */
+#define LOST 5000000u   /* longer than between two looks: the worker was away or at work */
 
 static _Thread_local struct {
     const struct tutti_real_device *device; /* NULL: not known yet */
