@@ -30,7 +30,8 @@ static inline void tutti_brief_lock_pause(void) {
 
 /*
  * Takes it where the other threads want it again at once, for some hundred nanoseconds each: glibc
- * looks for too short a time, and a thread that slept makes each of them wake the next one.
+ * looks for too short a time, and a thread that slept makes each of them wake the next one. Sleeps
+ * after a dozen microseconds, as its holder may have lost its core.
  */
 static inline void tutti_brief_lock_persist(pthread_mutex_t *lock) {
     for (unsigned look = 0; look < 200; look++) {

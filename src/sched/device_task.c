@@ -112,6 +112,7 @@ static void come_after_starpu(const struct tutti_real_device *device, cl_command
     driver->clReleaseEvent(seen);
 }
 
+/* StarPU does not look all the time for what a CPU executes (idle.h). */
 static void CL_CALLBACK call_worker(cl_event event, cl_int status, void *device) {
     (void)event;
     (void)status;
@@ -126,8 +127,7 @@ static void execute(void *buffers[], void *argument) {
     tutti_idle_worked();
     tutti_lanes_enter(batch, tutti_execution_choose_lane(batch));
     tutti_direct_mark(batch);
-    if (!device->place.synchronous && device->place.kernels == device->place.measured &&
-        tutti_room_working(device) > 0)
+    if (tutti_device_has_one_queue(device) && tutti_room_working(device) > 0)
         come_after_starpu(device, batch->queue);
     for (unsigned i = 0; i < batch->count; i++)
         batch->use[i].storage = batch->at_home

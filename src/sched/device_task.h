@@ -39,10 +39,10 @@ struct tutti_device_task {
     double time;    /* µs on the device that was measured to be best at it; 0: not measured */
     unsigned parts; /* so many such kernels have room on a device at once (lanes.h) */
     bool shares;    /* it is executed beside others, or a transfer for such a kernel */
-    /* A kernel whose program is built for some devices later (late_build.h); else all zero. */
+    /* A kernel whose program may be built for more devices later (late_build.h); else all zero. */
     struct {
         cl_program program;
-        unsigned devices;         /* bits: those that may execute it then, too */
+        unsigned devices;         /* bits: those sure to execute it then, too, like others */
         const atomic_uint *built; /* bits: devices that the kernel has by now */
     } late;
     bool prints; /* keeps its order among all that print */

@@ -43,8 +43,8 @@ bool tutti_direct_serves_all(void) {
 }
 
 bool tutti_direct_streams(const struct tutti_real_device *device) {
-    return tutti_direct_serves_all() && !device->place.synchronous &&
-           device->place.kernels == device->place.measured && tutti_batch_goes_by_time();
+    return tutti_direct_serves_all() && tutti_device_has_one_queue(device) &&
+           tutti_batch_goes_by_time();
 }
 
 bool tutti_direct_is_wanted(void) {

@@ -13,10 +13,11 @@
 /* After StarPU's start. */
 void tutti_idle_start(void);
 
-/* There is a task for the device: its worker need not sleep longer. By any thread. */
+/* There is a task for the device, or it has ended one: its worker need not sleep longer. By any
+ * thread. */
 void tutti_idle_call(const struct tutti_real_device *device);
 
-/* By a worker, in its thread: a command was given to its device, or ended there. */
+/* By a worker, in its thread: a task was taken, given to its device, or ended there. */
 void tutti_idle_worked(void);
 
 #endif

@@ -24,8 +24,8 @@ void tutti_policy_delay(struct tutti_batch *batch, unsigned device, double delay
 void tutti_policy_miss(const struct tutti_batch *batch, const struct tutti_plan *plan, double now);
 
 /*
- * After that: where its data is. It is not locked: StarPU may move some meanwhile. The task refers
- * to `data`.
+ * After that: where its data is, which for what only moves bytes leaves the devices that have them.
+ * It is not locked: StarPU may move some meanwhile. The task refers to `data`.
  */
 void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task *task,
                          struct tutti_plan_data data[TUTTI_MOST_DATA]);

@@ -20,7 +20,7 @@
  * are short, so that what could have gone beside them is late by little, where waking the threads
  * for the other way took 130 µs with 4 MiB, and 210 with 16 (H200). Between two page-locked buffers
  * both directions may be wanted at once. What the program itself waits for may be larger: it starts
- * nothing meanwhile.
+ * nothing meanwhile. So may what a device streams (direct.h), whose kernels want all cores anyway.
  */
 #define LARGEST ((size_t)256 << 10)
 #define LARGEST_BLOCKING ((size_t)1 << 20)

@@ -76,6 +76,11 @@ static inline bool tutti_device_executes_in_call(const struct tutti_real_device 
     return device->place.synchronous && device->shares_host; /* Oclgrind's don't */
 }
 
+/* Does it execute by itself what is on its one queue for kernels, measured ones and others? */
+static inline bool tutti_device_has_one_queue(const struct tutti_real_device *device) {
+    return !device->place.synchronous && device->place.kernels == device->place.measured;
+}
+
 /* Of bits for real devices: is it exactly one? */
 static inline bool tutti_is_one_device(unsigned devices) {
     return devices && (devices & (devices - 1)) == 0;

@@ -55,12 +55,13 @@ static struct tutti_model *model_of(uint64_t program) {
 }
 
 /*
- * A CPU is so much slower than the GPU that leads that many programs have no use for it; whether it
- * has the kernels at all is known once they are built.
+ * Is that (bits, not 0) a CPU where a GPU leads? It is so much slower that many programs have no
+ * use for it; whether it has the kernels at all is known once they are built.
  */
-static bool helps_gpu(const struct tutti_real_device *device,
-                      const struct tutti_real_device *lead) {
-    return lead->type & CL_DEVICE_TYPE_GPU && !(device->type & CL_DEVICE_TYPE_GPU);
+static bool helps_gpu(unsigned late) {
+    const struct tutti_real_device *lead = tutti_program_lead();
+    const struct tutti_real_device *device = tutti_devices()->device[__builtin_ctz(late)];
+    return lead && lead->type & CL_DEVICE_TYPE_GPU && !(device->type & CL_DEVICE_TYPE_GPU);
 }
 
 bool tutti_late_build_can_wait(const struct tutti_build_job *job,
@@ -68,17 +69,17 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *lead) {
     return job->operation == TUTTI_BUILD && !is_early() && tutti_pocl_is(device) &&
            device->at_home && compiles_from_memory(job, device) &&
-           (helps_gpu(device, lead) || (has_alike(job, device, lead) &&
-                                        !tutti_model_is_measured(model_of(job->identity), device)));
+           (helps_gpu(1u << device->index) ||
+            (has_alike(job, device, lead) &&
+             !tutti_model_is_measured(model_of(job->identity), device)));
 }
 
 bool tutti_late_build_note(cl_program program, double waited) {
-    const struct tutti_device_list *list = tutti_devices();
     unsigned late = tutti_late_build_devices(program);
     if (!late)
         return false;
     uint64_t enough = atomic_load(&program->build_time);
-    if (helps_gpu(list->device[__builtin_ctz(late)], list->device[0])) {
+    if (helps_gpu(late)) {
         if (!isfinite(waited))
             return false;
         enough = enough > LEAST_BESIDE_GPU ? enough : LEAST_BESIDE_GPU;
@@ -108,8 +109,7 @@ static unsigned build(cl_program program) {
     job.options = program->options ? strdup(program->options) : NULL;
     bool able = job.options || !program->options;
     pthread_mutex_unlock(&program->lock);
-    if (late && !helps_gpu(devices->device[__builtin_ctz(late)], devices->device[0]) &&
-        atomic_load(&program->pays))
+    if (late && !helps_gpu(late) && atomic_load(&program->pays))
         tutti_model_learn(model_of(job.identity), devices->device[__builtin_ctz(late)],
                           (double)atomic_load(&program->waited) / 1000);
     job.text = program->source;
