@@ -62,6 +62,7 @@ TUTTI_TESTS = \
 	tests/test_profiled \
 	tests/test_one_caller \
 	tests/test_functions \
+	tests/test_block \
 	tests/test_line \
 	tests/test_link \
 	tests/test_guess \
@@ -333,6 +334,9 @@ tests_test_line_SOURCES = tests/test_line.c
 tests_test_line_CPPFLAGS = $(TEST_CPPFLAGS) -DCL_TARGET_OPENCL_VERSION=300 \
 	-I$(top_srcdir)/src -I$(top_srcdir)/icd $(STARPU_CFLAGS)
 tests_test_line_LDADD = $(TEST_LIBS) $(STARPU_LIBS)
+tests_test_block_SOURCES = tests/test_block.c
+tests_test_block_CPPFLAGS = $(tests_test_line_CPPFLAGS)
+tests_test_block_LDADD = $(TEST_LIBS)
 tests_test_link_SOURCES = tests/test_link.c
 tests_test_link_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_link_LDADD = $(tests_test_line_LDADD)

@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "env.h"
 #include "log.h"
+#include "memory/block.h"
 #include "memory/kept_home.h"
 #include "memory/pinned.h"
 #include "memory/storage.h"
@@ -139,6 +140,7 @@ static void wait_for_idleness(void) {
             tutti_pinned_trim();
             tutti_storage_trim();
             tutti_kept_home_trim();
+            tutti_block_trim(); /* what the others freed is kept there */
             pthread_mutex_lock(&pause_state.lock);
             pause_state.trimming = false;
             pthread_cond_broadcast(&pause_state.drained);
