@@ -53,6 +53,7 @@ TUTTI_TESTS = \
 	tests/test_svm_device \
 	tests/test_late_writes \
 	tests/test_lanes \
+	tests/test_cores \
 	tests/test_beside \
 	tests/test_early \
 	tests/test_ends \
@@ -283,6 +284,9 @@ tests_test_lone_LDADD = $(TEST_LIBS)
 tests_test_row_SOURCES = tests/test_row.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_row_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_row_LDADD = $(TEST_LIBS)
+tests_test_cores_SOURCES = tests/test_cores.c
+tests_test_cores_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_cores_LDADD = $(TEST_LIBS)
 tests_test_stream_SOURCES = tests/test_stream.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_stream_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_stream_LDADD = $(TEST_LIBS)

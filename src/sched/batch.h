@@ -56,7 +56,8 @@ struct tutti_batch {
     struct tutti_real_device *device;             /* that executes it */
     cl_command_queue queue;                       /* of the device, in this lane (lanes.h); */
     unsigned lane;                                /* NULL: not chosen yet */
-    cl_ulong began;                               /* about, host's clock */
+    unsigned after;  /* bits: lanes whose commands it must come after, besides its own's */
+    cl_ulong began;  /* about, host's clock */
     cl_event end;    /* of the last command, which holds the reference; or NULL */
     cl_event marker; /* behind it, if there is no such event (execution.h) */
     bool flushed;

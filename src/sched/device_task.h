@@ -47,6 +47,8 @@ struct tutti_device_task {
     } late;
     bool prints; /* keeps its order among all that print */
     bool is_kernel;
+    cl_kernel kernel;                /* if so, with this index space */
+    const struct tutti_range *range; /* (invocation.h) */
 
     /*
      * Enqueues the real command on this queue of the device. `storage` holds the device's copy

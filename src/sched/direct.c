@@ -12,6 +12,7 @@
 #include "sched/link.h"
 #include "sched/policy.h"
 #include "sched/policy_task.h"
+#include "sched/row.h"
 #include "sched/runtime.h"
 
 #include <string.h>
@@ -66,8 +67,9 @@ static bool writes_to(const struct tutti_device_use *use) {
 
 /* Notes on which lanes the batch's views are used. */
 static void note_use(const struct tutti_batch *batch) {
-    unsigned lane = 1u << batch->lane;
-    for (unsigned i = 0; i < batch->count && tutti_lanes_are_there(batch->device); i++) {
+    unsigned lane = 1u << batch->lane,
+             count = tutti_lanes_are_there(batch->device) ? batch->count : 0;
+    for (unsigned i = 0; i < count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
         bool writes = writes_to(&batch->use[i]);
         if (!stay)
@@ -81,7 +83,8 @@ static void note_use(const struct tutti_batch *batch) {
 }
 
 static void end_use(const struct tutti_batch *batch) {
-    for (unsigned i = 0; i < batch->count && tutti_lanes_are_there(batch->device); i++) {
+    unsigned count = tutti_lanes_are_there(batch->device) ? batch->count : 0;
+    for (unsigned i = 0; i < count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
         if (stay && writes_to(&batch->use[i]))
             atomic_fetch_sub(&stay->writers, 1);
@@ -296,20 +299,41 @@ static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
     return at_home || early ? choose_by_end(batch) : NULL;
 }
 
-/* The lanes of what the batch has to come after. */
-static unsigned lanes_before(const struct tutti_batch *batch) {
+/*
+ * The lanes of what the batch has to come after; in `next`, without those where others are behind
+ * it already that only read what the batch reads.
+ */
+static unsigned lanes_before(const struct tutti_batch *batch, unsigned *next) {
     unsigned lanes = 0;
+    *next = 0;
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
         if (!stay)
             continue;
-        if (atomic_load(&stay->under_way) == 0)
+        unsigned under_way = atomic_load(&stay->under_way), writers = atomic_load(&stay->writers);
+        if (under_way == 0)
             stay->lanes = 0;
-        if (atomic_load(&stay->writers) == 0)
+        if (writers == 0)
             stay->written = 0;
-        lanes |= batch->use[i].mode == STARPU_R ? stay->written : stay->lanes;
+        bool reads = batch->use[i].mode == STARPU_R;
+        unsigned own = reads ? stay->written : stay->lanes;
+        lanes |= own;
+        if (!reads || under_way <= writers)
+            *next |= own;
     }
     return lanes;
+}
+
+/*
+ * Of a device that streams, which waits itself for what is on other lanes. A chain stays on its
+ * own. Kernels in a row are on the first.
+ */
+static unsigned choose_lane_of_stream(const struct tutti_batch *batch, unsigned next) {
+    if (next)
+        return (unsigned)__builtin_ctz(next);
+    return tutti_row_is_under_way()
+               ? 0
+               : tutti_lanes_choose(batch->device, tutti_lanes_for(batch, batch->device), false);
 }
 
 /*
@@ -319,11 +343,15 @@ static unsigned lanes_before(const struct tutti_batch *batch) {
  */
 static bool choose_lane(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
-    unsigned before = lanes_before(batch), lanes = tutti_lanes_for(batch, device), lane;
-    if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous ||
-        tutti_direct_streams(device)) {
+    unsigned next, before = lanes_before(batch, &next), lane;
+    if (tutti_direct_streams(device)) {
+        tutti_execution_choose_lane(batch); /* what is measured */
+        lane = choose_lane_of_stream(batch, next);
+        batch->after = before;
+    } else if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous) {
         lane = tutti_execution_choose_lane(batch);
     } else {
+        unsigned lanes = tutti_lanes_for(batch, device);
         bool profiled = false;
         for (struct tutti_device_task *task = batch->first; task; task = task->next) {
             task->measured = task->command.event->profiled;

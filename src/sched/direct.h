@@ -31,7 +31,7 @@ bool tutti_direct_goes_on(const struct tutti_batch *batch, const struct tutti_de
 bool tutti_direct_serves_all(void);
 
 /*
- * Is it that one, with one queue for all, which executes by itself? Then it gets what it is to do
+ * Is it that one, which executes by itself what is on a queue, measured or not? Then it gets what it is to do
  * at once, each batch with an event, which costs such drivers nothing.
  */
 bool tutti_direct_streams(const struct tutti_real_device *device);

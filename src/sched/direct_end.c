@@ -149,8 +149,10 @@ static struct tutti_batch *find_ripe(void) {
     return NULL;
 }
 
+/* In a hurry more often, unless a CPU device needs the cores itself. */
 static void doze(unsigned length) {
-    struct timespec deadline = tutti_clock_deadline(direct.hurry ? LOOK / 10 : length);
+    bool often = direct.hurry && !tutti_direct_serves_all();
+    struct timespec deadline = tutti_clock_deadline(often ? LOOK / 10 : length);
     pthread_cond_timedwait(&direct.wake, &direct.lock, &deadline);
     if (++direct.look == 0)
         direct.look = 1;

@@ -31,15 +31,9 @@ unsigned tutti_execution_choose_lane(struct tutti_batch *batch) {
         task->timed = !task->measured && measures == TUTTI_MEASURED_BY_CALL;
         measured = measured || task->measured;
     }
-    return tutti_lanes_choose(device, tutti_lanes_for(batch, device), measured);
-}
-
-/* Of what was enqueued last; NULL: nothing tells it. With the lock of those who enqueue. */
-static void note_tail(struct tutti_real_device *device, cl_event end) {
-    const cl_icd_dispatch *driver = device->dispatch;
-    if (device->place.tail)
-        driver->clReleaseEvent(device->place.tail);
-    device->place.tail = end && driver->clRetainEvent(end) == CL_SUCCESS ? end : NULL;
+    return tutti_device_has_one_queue(device)
+               ? 0
+               : tutti_lanes_choose(device, tutti_lanes_for(batch, device), measured);
 }
 
 /* Brings what is early (stay.h) what it lacks. */
@@ -95,7 +89,7 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
             task->real = NULL;
         }
         if (tutti_direct_streams(device))
-            note_tail(device, task->real);
+            tutti_lanes_note_tail(batch, task->real);
     }
     if (storage != few)
         free(storage);
@@ -133,7 +127,9 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         tutti_lanes_enter(batch, tutti_execution_choose_lane(batch));
     pthread_mutex_lock(&device->place.enqueues);
     tutti_driver_lock(device);
-    cl_int brought = bring(batch);
+    cl_int brought = tutti_lanes_join(batch);
+    if (brought == CL_SUCCESS)
+        brought = bring(batch);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         task->real = NULL;
         task->result = brought;

@@ -4,7 +4,6 @@
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/given.h"
-#include "virtual_device/pocl.h"
 #include "virtual_device/sampler.h"
 
 #include <stdlib.h>
@@ -170,17 +169,15 @@ static cl_int set_reached(const struct tutti_invocation *call,
     return count ? error : CL_SUCCESS; /* a driver may not know how to forget */
 }
 
-static void enter_pocl(const struct tutti_invocation *call,
-                       const struct tutti_real_device *device) {
-    const struct tutti_range *range = call->range;
-    struct tutti_pocl_launch result = {.kernel = call->kernel->name};
+struct tutti_pocl_launch tutti_range_for_pocl(const struct tutti_range *range, const char *kernel) {
+    struct tutti_pocl_launch launch = {.kernel = kernel};
     for (cl_uint d = 0; d < 3; d++) {
         bool used = d < range->dimensions;
-        result.global[d] = used ? range->global[d] : 1;
-        result.local[d] = !range->local_given ? 0 : used ? range->local[d] : 1;
-        result.offset |= used && range->offset[d] != 0;
+        launch.global[d] = used ? range->global[d] : 1;
+        launch.local[d] = !range->local_given ? 0 : used ? range->local[d] : 1;
+        launch.offset |= used && range->offset[d] != 0;
     }
-    tutti_pocl_enter(device, &result);
+    return launch;
 }
 
 cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
@@ -194,8 +191,10 @@ cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
     if (error != CL_SUCCESS)
         return error;
     alone = alone || tutti_pocl_is_safe(device);
-    if (!alone)
-        enter_pocl(call, device);
+    if (!alone) {
+        struct tutti_pocl_launch launch = tutti_range_for_pocl(range, call->kernel->name);
+        tutti_pocl_enter(device, &launch);
+    }
     if (times)
         times->start = tutti_runtime_now();
     tutti_driver_take(device);

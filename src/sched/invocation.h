@@ -5,6 +5,7 @@
 #include "memory/mem.h"
 #include "sched/model.h"
 #include "virtual_device/kernel.h"
+#include "virtual_device/pocl.h"
 
 /* The index space of clEnqueueNDRangeKernel (5.8). */
 struct tutti_range {
@@ -12,6 +13,9 @@ struct tutti_range {
     size_t offset[3], global[3], local[3];
     bool local_given;
 };
+
+/* What a launch of the kernel of that name with it is to PoCL. */
+struct tutti_pocl_launch tutti_range_for_pocl(const struct tutti_range *range, const char *kernel);
 
 /* What a launch is to a real device. */
 struct tutti_invocation {

@@ -3,7 +3,10 @@
 
 #include "env.h"
 #include "log.h"
+#include "sched/direct.h"
+#include "sched/invocation.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/pocl.h"
 
 #include <stdlib.h>
 
@@ -21,6 +24,10 @@ static struct lanes {
     atomic_uint commands[TUTTI_ALL_LANES]; /* on each, */
     atomic_uint aside;                     /* on all that are aside, */
     atomic_uint slow;                      /* and of what shares the device on the others */
+    /* The rest is for devices that stream, and guarded by their `enqueues`. */
+    cl_event tail[TUTTI_MOST_LANES]; /* of each lane, retained; NULL: not known */
+    unsigned alone, lane_of_alone;   /* counts batches that are to be alone, and where one is */
+    unsigned alone_before[TUTTI_MOST_LANES]; /* so many were when the lane had its last one */
 } lanes[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -39,7 +46,8 @@ static void read_most(void) {
 }
 
 bool tutti_lanes_are_there(const struct tutti_real_device *device) {
-    return device->type & CL_DEVICE_TYPE_GPU && !device->place.synchronous;
+    return (device->type & CL_DEVICE_TYPE_GPU && !device->place.synchronous) ||
+           tutti_direct_streams(device);
 }
 
 unsigned tutti_lanes_busy(const struct tutti_real_device *device) {
@@ -50,17 +58,46 @@ bool tutti_lanes_are_slow(const struct tutti_real_device *device) {
     return atomic_load(&lanes[device->index].slow) > 0;
 }
 
-/* How many such kernels have room on the device; 1: no more, or too few to gain anything. */
-static unsigned parts_on(const struct tutti_real_device *device, const struct tutti_model *model) {
-    pthread_once(&once, read_most);
-    if (!model || !tutti_lanes_are_there(device) || most == 1)
+/* 0: the driver chooses. */
+static uint64_t groups_of(const struct tutti_range *range) {
+    uint64_t groups = range->local_given;
+    for (cl_uint d = 0; d < range->dimensions && groups; d++)
+        groups *= range->global[d] / range->local[d];
+    return groups;
+}
+
+/*
+ * A core executes a work-group at a time; with twice as many lanes none is idle between two of one.
+ * Shorter kernels go in a row (row.h).
+ */
+static uint64_t parts_of_cpu(const struct tutti_real_device *device,
+                             const struct tutti_device_task *task) {
+    if (!task->is_kernel || task->prints || tutti_model_measured(task->model) <= TUTTI_BRIEF)
         return 1;
+    uint64_t groups = groups_of(task->range);
+    return groups && 2 * groups <= device->compute_units ? 2 * device->compute_units / groups : 1;
+}
+
+static uint64_t parts_of_gpu(const struct tutti_real_device *device,
+                             const struct tutti_model *model) {
     uint64_t items = tutti_model_items(model),
              room = (uint64_t)device->compute_units * ITEMS_PER_UNIT;
     uint64_t parts = items ? room / items : 1;
-    if (parts < LEAST_PARTS)
+    return parts < LEAST_PARTS ? 1 : parts;
+}
+
+/*
+ * How many such kernels have room on the device, or those with that model that a transfer is for;
+ * 1: no more, or too few to gain anything.
+ */
+static unsigned parts_on(const struct tutti_real_device *device,
+                         const struct tutti_device_task *task, const struct tutti_model *model) {
+    pthread_once(&once, read_most);
+    if (!model || most == 1 || !tutti_lanes_are_there(device))
         return 1;
-    return parts < most ? (unsigned)parts : most;
+    uint64_t parts =
+        tutti_direct_streams(device) ? parts_of_cpu(device, task) : parts_of_gpu(device, model);
+    return parts > most ? most : parts > 1 ? (unsigned)parts : 1;
 }
 
 /* Of those that may execute it, by the one with room for most where it was measured. */
@@ -72,7 +109,7 @@ void tutti_lanes_look_at(struct tutti_device_task *task) {
     task->parts = 1;
     for (unsigned d = 0; d < list->count; d++)
         if (task->devices & 1u << d && tutti_model_is_measured(model, list->device[d])) {
-            unsigned parts = parts_on(list->device[d], model);
+            unsigned parts = parts_on(list->device[d], task, model);
             task->parts = parts > task->parts ? parts : task->parts;
         }
     task->shares = task->parts > 1 && tutti_lanes_are_worth(tutti_model_measured(model), 1);
@@ -90,7 +127,7 @@ unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_rea
     unsigned parts = may ? batch->parts : 1;
     for (const struct tutti_device_task *task = batch->first; task && parts > 1;
          task = task->next) {
-        unsigned there = task->is_kernel ? parts_on(device, task->model) : parts;
+        unsigned there = task->is_kernel ? parts_on(device, task, task->model) : parts;
         parts = there < parts ? there : parts;
     }
     return parts;
@@ -113,9 +150,9 @@ unsigned tutti_lanes_choose(const struct tutti_real_device *device, unsigned cou
 /* NULL: it can't be made. */
 static cl_command_queue make_queue(const struct tutti_real_device *device, unsigned lane) {
     cl_int error;
+    bool profiles = lane >= TUTTI_LANE_MEASURED || tutti_device_has_one_queue(device);
     cl_command_queue queue = device->dispatch->clCreateCommandQueue(
-        device->place.context, device->id,
-        lane >= TUTTI_LANE_MEASURED ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+        device->place.context, device->id, profiles ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     if (error == CL_SUCCESS)
         return queue;
     tutti_log(ERROR, "%s: clCreateCommandQueue failed with %d", device->name, error);
@@ -173,4 +210,69 @@ void tutti_lanes_leave(struct tutti_batch *batch) {
     if (counter)
         atomic_fetch_sub(counter, batch->length);
     batch->queue = NULL;
+}
+
+void tutti_lanes_note_tail(const struct tutti_batch *batch, cl_event end) {
+    const cl_icd_dispatch *driver = batch->device->dispatch;
+    cl_event *tail = &lanes[batch->device->index].tail[batch->lane];
+    if (*tail)
+        driver->clReleaseEvent(*tail);
+    *tail = end && driver->clRetainEvent(end) == CL_SUCCESS ? end : NULL;
+}
+
+cl_event tutti_lanes_tail(const struct tutti_real_device *device, cl_command_queue queue) {
+    const struct lanes *own = &lanes[device->index];
+    for (unsigned i = 0; i < TUTTI_MOST_LANES; i++)
+        if (queue == (i ? atomic_load(&own->queue[i]) : device->place.kernels))
+            return own->tail[i];
+    return NULL;
+}
+
+/* Is there a kernel in it that PoCL must not execute beside others? */
+static bool is_confusing(const struct tutti_batch *batch) {
+    bool confusing = false;
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next) {
+        if (!task->is_kernel)
+            continue;
+        struct tutti_pocl_launch launch = tutti_range_for_pocl(task->range, task->kernel->name);
+        confusing |= tutti_pocl_confuses(&launch);
+    }
+    return confusing;
+}
+
+/* The other lanes that it must wait for, so that PoCL does not confuse kernels. */
+static unsigned apart_from(struct lanes *own, const struct tutti_batch *batch) {
+    unsigned others = 0, lane = batch->lane;
+    if (!tutti_pocl_is(batch->device))
+        return 0;
+    if (is_confusing(batch)) {
+        for (unsigned i = 0; i < TUTTI_MOST_LANES; i++)
+            others |= atomic_load(&own->commands[i]) > 0 ? 1u << i : 0;
+        own->alone++;
+        own->lane_of_alone = lane;
+    } else if (own->alone_before[lane] != own->alone) {
+        others = 1u << own->lane_of_alone;
+    }
+    own->alone_before[lane] = own->alone;
+    return others;
+}
+
+cl_int tutti_lanes_join(struct tutti_batch *batch) {
+    const struct tutti_real_device *device = batch->device;
+    const cl_icd_dispatch *driver = device->dispatch;
+    struct lanes *own = &lanes[device->index];
+    cl_event tail[TUTTI_MOST_LANES];
+    cl_uint count = 0;
+    if (!tutti_direct_streams(device))
+        return CL_SUCCESS;
+    unsigned after = (batch->after | apart_from(own, batch)) & ~(1u << batch->lane);
+    for (; after; after &= after - 1) {
+        unsigned lane = (unsigned)__builtin_ctz(after);
+        if (own->tail[lane])
+            tail[count++] = own->tail[lane];
+        else if (tutti_driver_finish(device, queue_of(device, lane)) != CL_SUCCESS)
+            return CL_OUT_OF_RESOURCES;
+    }
+    return count ? driver->clEnqueueBarrierWithWaitList(batch->queue, count, tail, NULL)
+                 : CL_SUCCESS;
 }

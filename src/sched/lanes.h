@@ -5,12 +5,16 @@
 #include "sched/batch.h"
 
 /*
- * Kernels of one GPU at the same time. One with few work-items leaves most of a GPU to others, but
- * in an in-order queue the next one waits for its end all the same: an H100 did twelve times as
- * many of 128 work-items and 92 µs in 16 queues. So a GPU has some more queues for kernels, its
- * lanes, made when they are needed. Nothing on one waits for what is on another: StarPU has waited
- * for it, or it is the lane of what must come before (direct.c). On the first one is all that does
- * not share the device. As many more are queues with profiling.
+ * Kernels of one device at the same time. One with few work-items leaves most of a GPU to others,
+ * and one with few work-groups most cores of a CPU, but in an in-order queue the next one waits for
+ * its end all the same: an H100 did twelve times as many of 128 work-items and 92 µs in 16 queues.
+ * So a GPU has some more queues for kernels, its lanes, made when they are needed, and so has a CPU
+ * device that executes by itself what it is given (tutti_direct_streams). On the first one is all
+ * that does not share the device. As many more are a GPU's queues with profiling; a CPU's all have
+ * it.
+ *
+ * On a GPU nothing on one lane waits for what is on another: StarPU has waited for it, or it is the
+ * lane of what must come before (direct.c). On a CPU the driver waits for other lanes.
  */
 #define TUTTI_MOST_LANES 16
 #define TUTTI_LANE_MEASURED TUTTI_MOST_LANES   /* the first with profiling */
@@ -19,7 +23,7 @@
 /* Is it another one than the first of its kind? */
 static inline bool tutti_lane_is_aside(unsigned lane) { return lane % TUTTI_MOST_LANES > 0; }
 
-/* Does the device have several queues at all? Even without others one is that with profiling. */
+/* Does the device have several queues for kernels at all? */
 bool tutti_lanes_are_there(const struct tutti_real_device *device);
 
 /* How many commands are on others than the first of each kind. */
@@ -30,9 +34,9 @@ unsigned tutti_lanes_busy(const struct tutti_real_device *device);
 bool tutti_lanes_are_slow(const struct tutti_real_device *device);
 
 /*
- * Finds how many such tasks have room on a device at once, by the work-items of the kernel alone,
- * and whether it is worth that. A transfer goes where the kernel can go that will use what it
- * brings. For the dispatching thread.
+ * Finds how many such tasks have room on a device at once, by the kernel's work-items or
+ * work-groups alone, and whether it is worth that. A transfer goes where the kernel can go that
+ * will use what it brings. For the dispatching thread.
  */
 void tutti_lanes_look_at(struct tutti_device_task *task);
 
@@ -61,6 +65,19 @@ unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_rea
 
 /* The lane with the fewest commands among the first `count`, with profiling or without. */
 unsigned tutti_lanes_choose(const struct tutti_real_device *device, unsigned count, bool measured);
+
+/*
+ * Before the batch's commands are enqueued: they come after those of the lanes in `after`, and, on
+ * PoCL, after those of others that must not be executed at the same time (pocl.h). Returns the
+ * driver's error. With the device's `enqueues` lock, as the next two.
+ */
+cl_int tutti_lanes_join(struct tutti_batch *batch);
+
+/* The end of the last command on the batch's lane of a device that streams; NULL: nothing tells. */
+void tutti_lanes_note_tail(const struct tutti_batch *batch, cl_event end);
+
+/* That, by the lane's queue. */
+cl_event tutti_lanes_tail(const struct tutti_real_device *device, cl_command_queue queue);
 
 /* Sets the batch's queue: to that lane of its device, or lane 0 if that can't be made. */
 void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane);

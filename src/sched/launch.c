@@ -219,6 +219,8 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     task->command.joins = true;
     task->enqueue = enqueue;
     task->is_kernel = true;
+    task->kernel = kernel;
+    task->range = launch->call.range;
     task->prints = kernel->prints;
     if (task->prints) { /* a byte that only native kernels share, for they may print too */
         task->command.host = (const char *)&kernel->program->context->printing;

@@ -7,6 +7,7 @@
 #include "env.h"
 #include "log.h"
 #include "sched/direct.h"
+#include "sched/lanes.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
 #include "virtual_device/driver.h"
@@ -76,7 +77,8 @@ bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wa
             return false;
     }
     return !queue->strict && queue->held == 0 && !queue->outsider && has_passed(queue->fence) &&
-           tutti_direct_has_all(tutti_devices()->device[0]);
+           tutti_direct_has_all(tutti_devices()->device[0]) &&
+           tutti_lanes_busy(tutti_devices()->device[0]) == 0;
 }
 
 /* Events of kernels in a row are: whatever the graph has behind them settles them. */
@@ -206,6 +208,8 @@ void tutti_row_keep_close(void) {
         wait_for_mark();
     pthread_mutex_unlock(&row.lock);
 }
+
+bool tutti_row_is_under_way(void) { return atomic_load(&row.under_way); }
 
 void tutti_row_settle(void) {
     if (!atomic_load(&row.under_way) || !tutti_runtime_usable())

@@ -28,7 +28,7 @@ bool tutti_row_goes_on(cl_command_queue queue);
 /* µs: longer kernels are commands. */
 double tutti_row_longest(void);
 
-/* Are only kernels of the device's queue before it? With the graph's lock. */
+/* Are only kernels of the device's first queue before it? With the graph's lock. */
 bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wait_list list);
 
 /*
@@ -69,6 +69,9 @@ void tutti_row_keep_close(void);
 
 /* Another command is about to start: settles them, and the next few kernels are no row. */
 void tutti_row_break(struct tutti_graph *graph);
+
+/* Is one not over, as far as is known? */
+bool tutti_row_is_under_way(void);
 
 /* Waits until all are over. In any thread, without locks but the runtime's. */
 void tutti_row_settle(void);

@@ -109,9 +109,10 @@ static cl_int mark(const struct tutti_device_task *task, const struct tutti_real
                    cl_command_queue queue, cl_event *event) {
     if (!event)
         return CL_SUCCESS;
-    if (!task->measured && device->place.tail) {
-        *event = device->place.tail;
-        return device->dispatch->clRetainEvent(*event);
+    cl_event tail = task->measured ? NULL : tutti_lanes_tail(device, queue);
+    if (tail) {
+        *event = tail;
+        return device->dispatch->clRetainEvent(tail);
     }
     tutti_driver_take(device);
     cl_int error = device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, event);

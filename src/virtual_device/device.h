@@ -55,13 +55,12 @@ struct tutti_real_device {
         cl_context context; /* StarPU's context of this one device: its memory, programs, queues */
         /*
          * In order. An event on a queue with profiling costs NVIDIA's driver 9 µs, on another one
-         * nothing. But PoCL must not execute two kernels of a device at once (pocl.c): both are the
+         * nothing. But PoCL must not execute some kernels of a device at once (pocl.h): both are the
          * same but for a basic device, which executes in the call, and calls come one at a time.
          */
         cl_command_queue kernels;
         cl_command_queue measured; /* with profiling */
         pthread_mutex_t enqueues;  /* held by who enqueues there, as kernels have one object each */
-        cl_event tail;        /* the end of what was enqueued, where commands stream (direct.h) */
         pthread_mutex_t ends; /* guards `last_end` */
         cl_ulong last_end;    /* of the commands executed so far: host's clock */
         cl_command_queue uploads;   /* in order; any thread */

@@ -79,6 +79,31 @@ void tutti_pocl_leave(const struct tutti_real_device *device) {
     pthread_mutex_unlock(&running.lock);
 }
 
+/* Of all launches with a name, or with others of the same hash: how they were, if all were alike.
+ */
+#define NAMES 1024u
+#define SEVERAL_WAYS 1u
+
+static uint64_t mix(uint64_t hash, size_t value) { return (hash ^ value) * 0x100000001b3u; }
+
+/* What PoCL chooses may be any work-group size. */
+static uint64_t way_of(const struct tutti_pocl_launch *launch) {
+    uint64_t way = mix(mix(launch->offset, width(launch)), launch->global[2]);
+    for (unsigned d = 0; d < 3; d++)
+        way = mix(way, launch->local[d]);
+    return launch->local[0] ? way | SEVERAL_WAYS << 1 : SEVERAL_WAYS;
+}
+
+bool tutti_pocl_confuses(const struct tutti_pocl_launch *launch) {
+    static uint64_t ways[NAMES]; /* 0: none was launched */
+    uint64_t name = 0, now = way_of(launch);
+    for (const char *c = launch->kernel; *c; c++)
+        name = mix(name, (unsigned char)*c);
+    uint64_t *way = &ways[(name ^ name >> 32) % NAMES];
+    *way = *way && *way != now ? SEVERAL_WAYS : now;
+    return *way == SEVERAL_WAYS;
+}
+
 /* For a byte of a file, or for all of it. Belongs to the open file: it excludes threads as well. */
 static bool set_lock(int file, short type, off_t start, off_t length) {
     struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};

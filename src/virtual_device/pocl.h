@@ -14,7 +14,7 @@ bool tutti_pocl_is_basic(const struct tutti_real_device *device);
  * of the index space and kind of offset, and counts the launches that use it. But it looks for what
  * a launch gives back by the kernel and the work-group size only, and aborts the process when the
  * first that it finds was not in use: so of two devices one must not execute a kernel while the
- * other executes it with another width.
+ * other executes it with another width, nor may a device that executes several kernels at once.
  */
 struct tutti_pocl_launch {
     const char *kernel;
@@ -40,6 +40,13 @@ bool tutti_pocl_is_safe(const struct tutti_real_device *device);
 void tutti_pocl_enter(const struct tutti_real_device *device,
                       const struct tutti_pocl_launch *launch);
 void tutti_pocl_leave(const struct tutti_real_device *device);
+
+/*
+ * Was a kernel of that name ever launched on the device in a way that PoCL would confuse with this
+ * one? Then it must not be executed beside others. Notes this one. For the one device that executes
+ * several at once, with its `enqueues` lock.
+ */
+bool tutti_pocl_confuses(const struct tutti_pocl_launch *launch);
 
 /*
  * PoCL (3.1) keeps programs in a cache on disk that processes share. Who has compiled one that
