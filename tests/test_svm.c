@@ -294,6 +294,39 @@ START_TEST(buffer_over_it) {
 }
 END_TEST
 
+/* Only buffers refuse it (5.4.3); programs map again what they never unmapped (Hetero-Mark). */
+START_TEST(mapped_twice) {
+    need_svm();
+    cl_program program = make_program(common_source);
+    cl_kernel add = make_kernel(program, "add");
+    cl_int *memory = allocate(), one = 1;
+
+    ck_ok(clSetKernelArgSVMPointer(add, 0, memory));
+    ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+    for (cl_int round = 0; round < 3; round++) {
+        for (int i = 0; i < 2; i++)
+            ck_ok(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, memory, BYTES, 0,
+                                  NULL, NULL));
+        for (int i = 0; i < N; i++)
+            memory[i] = round + i;
+        for (int i = 0; i < 2; i++)
+            ck_ok(clEnqueueSVMUnmap(queue, memory, 0, NULL, NULL));
+        launch(add, N);
+        ck_ok(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE | CL_MAP_READ, memory, BYTES, 0, NULL,
+                              NULL));
+        ck_ok(clEnqueueSVMMap(queue, CL_TRUE, CL_MAP_WRITE, memory + 1, 64, 0, NULL, NULL));
+        for (int i = 0; i < N; i++)
+            ck_assert_int_eq(memory[i], round + i + 1);
+        ck_ok(clEnqueueSVMUnmap(queue, memory, 0, NULL, NULL));
+        ck_ok(clEnqueueSVMUnmap(queue, memory + 1, 0, NULL, NULL));
+    }
+    ck_ok(clFinish(queue));
+    clSVMFree(context, memory);
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
 START_TEST(wrong) {
     need_svm();
     skip_on(POCL, "PoCL 3.1 checks less");
@@ -336,8 +369,8 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        allocation,    kernel_argument, pointers_in_data, copies,
-        free_in_queue, free_comes_last, buffer_over_it,   wrong,
+        allocation,      kernel_argument, pointers_in_data, copies, free_in_queue,
+        free_comes_last, buffer_over_it,  mapped_twice,     wrong,
     };
     return test_main(argc, argv, tests, COUNT(tests));
 }

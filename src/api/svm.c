@@ -85,7 +85,8 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clEnqueueSVMMap(cl_command_queue command_q
     RETURN_IF(tutti_check_map(command_queue, part.mem, flags, list));
     struct tutti_map map = {.place = tutti_place_linear(part.offset, size),
                             .region = tutti_region_linear(size),
-                            .flags = flags};
+                            .flags = flags,
+                            .overlaps = true};
     return tutti_enqueue_map(command_queue, part.mem, blocking_map, &map, CL_COMMAND_SVM_MAP, list,
                              event);
 }

@@ -319,7 +319,7 @@ cl_int tutti_mem_add_map(cl_mem mem, const struct tutti_map *given) {
     cl_int error = CL_SUCCESS;
     pthread_mutex_lock(&mem->lock);
     for (struct tutti_map *other = mem->maps; other; other = other->next)
-        if (both_write(map, other) && overlap(map, other))
+        if (!map->overlaps && both_write(map, other) && overlap(map, other))
             error = CL_INVALID_OPERATION;
     if (error == CL_SUCCESS) {
         map->next = mem->maps;

@@ -18,6 +18,7 @@ struct tutti_map {
     struct tutti_place place; /* in the memory object */
     struct tutti_region region;
     cl_map_flags flags;
+    bool overlaps; /* may be for writing where others are: of shared virtual memory (5.6.1) */
 };
 
 /* A memory object: a buffer, a sub-buffer or an image. */
@@ -109,8 +110,8 @@ bool tutti_mem_release(cl_mem mem);
 char *tutti_mem_map_base(cl_mem mem);
 
 /*
- * Books a map. CL_INVALID_OPERATION when it would overlap another one and both are for writing;
- * CL_OUT_OF_HOST_MEMORY.
+ * Books a map. CL_INVALID_OPERATION when it would overlap another one, and may not, and both are
+ * for writing; CL_OUT_OF_HOST_MEMORY.
  */
 cl_int tutti_mem_add_map(cl_mem mem, const struct tutti_map *map);
 /* Takes the map that `pointer` belongs to; false when there is none. */
