@@ -87,6 +87,7 @@ int main(int argc, char **argv) {
 
     /* One device, and so one line. */
     setenv("POCL_DEVICES", "pthread", 1);
+    setenv("TUTTI_DEVICES", "portable", 1);
     setenv("TUTTI_DIRECT", "never", 1);
     return test_main(argc, argv, tests, COUNT(tests));
 }
