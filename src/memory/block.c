@@ -15,8 +15,10 @@
 #define LARGE ((size_t)128 << 10)
 #define HUGE_FROM ((size_t)4 << 20) /* bytes; less has hardly one whole huge page */
 #define KEPT_BLOCKS 256
-/* Kept bytes: so many always, more only if blocks in use were as many at once; never above a part
- * of the machine's memory. */
+/*
+ * Bytes that are kept: so many always, more only if blocks in use were as many at once; never above
+ * this part of the machine's memory.
+ */
 #define KEPT_LEAST ((size_t)64 << 20)
 #define KEPT_PART 16
 
