@@ -36,13 +36,15 @@ static cl_program program;
 static const cl_int little = 1, much = 20000;
 
 /* The program with `text` before it, built so that each work-item adds so much. */
-static void build(const char *text, int by) {
-    char options[32];
+static void build_with(const char *text, int by, const char *more) {
+    char options[128];
     const char *texts[] = {text, source};
     program = ck_made(clCreateProgramWithSource(context, 2, texts, NULL, &error));
-    snprintf(options, sizeof(options), "-D ADD=%d", by);
+    snprintf(options, sizeof(options), "-D ADD=%d %s", by, more);
     ck_ok(clBuildProgram(program, 1, &device, options, NULL, NULL));
 }
+
+static void build(const char *text, int by) { build_with(text, by, ""); }
 
 /* How many builds for a second device the log tells of since the last call. */
 static int late_builds(void) { return test_log_count(": built for"); }
@@ -193,16 +195,18 @@ START_TEST(much_work_pays) {
 END_TEST
 
 /* Kernels that nobody has measured, many at once; so many builds for the second device. */
-static void use_new(const char *text, int by, int builds) {
+static void use_new_with(const char *text, int by, const char *options, int builds) {
     skip_if(!can_be_late(), "no two like devices of PoCL");
     late_builds();
-    build(text, by);
+    build_with(text, by, options);
     cl_kernel kernel = make_kernel(program, "add");
     use_both(kernel, by);
     ck_assert_int_eq(late_builds(), builds);
     ck_ok(clReleaseKernel(kernel));
     ck_ok(clReleaseProgram(program));
 }
+
+static void use_new(const char *text, int by, int builds) { use_new_with(text, by, "", builds); }
 
 /* Nobody knows how long the first ones take: they may be worth both devices. */
 START_TEST(what_is_unknown_uses_both) { use_new("", 3, 1); }
@@ -243,6 +247,7 @@ START_TEST(a_program_that_says_so_waits) {
     };
     for (size_t i = 0; i < COUNT(texts); i++)
         use_new(texts[i], 9, 1);
+    use_new_with("", 13, "-I /usr/include -I /tmp/some-include", 1);
 }
 END_TEST
 

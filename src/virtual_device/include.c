@@ -159,9 +159,21 @@ static bool directs(const char *text, const char *word) {
     return found;
 }
 
+/* Only where the source has directives does it matter which directories there are. */
+static bool names_files(const char *options) {
+    static const char *const names[] = {"-include", "--include", "-imacros", "--imacros", "@"};
+    bool names_some = false;
+    for (const char *at = options; at && *at && !names_some; at++) {
+        bool begins = at == options || strchr(" \t\n\r\f\v\"'", at[-1]);
+        for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && begins; i++)
+            names_some = names_some || strncmp(at, names[i], strlen(names[i])) == 0;
+    }
+    return names_some;
+}
+
 bool tutti_source_reads_files(const char *source, const char *options) {
     static const char *const words[] = {"include", "import"};
-    bool reads = options && strstr(options, "include");
+    bool reads = names_files(options);
     struct tutti_reader reader;
     struct tutti_token token;
     tutti_reader_init(&reader, source);
