@@ -133,7 +133,7 @@ tests_test_late_writes_SOURCES = tests/test_late_writes.c tests/pocl_gpu.h tests
 tests_test_late_writes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_late_writes_LDADD = $(TEST_LIBS)
 
-tests_test_lanes_SOURCES = tests/test_lanes.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_lanes_SOURCES = tests/test_lanes.c tests/mixing.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lanes_LDADD = $(TEST_LIBS)
 
@@ -284,7 +284,7 @@ tests_test_lone_LDADD = $(TEST_LIBS)
 tests_test_row_SOURCES = tests/test_row.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_row_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_row_LDADD = $(TEST_LIBS)
-tests_test_cores_SOURCES = tests/test_cores.c
+tests_test_cores_SOURCES = tests/test_cores.c tests/mixing.h
 tests_test_cores_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_cores_LDADD = $(TEST_LIBS)
 tests_test_stream_SOURCES = tests/test_stream.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h

@@ -4,9 +4,11 @@
  * at the same time, whatever queue they come from, and in their order where they use the same
  * memory.
  */
-#include "support.h"
+enum { N = 64, BUFFERS = 12 };
 
-enum { N = 64, BUFFERS = 12, WARM = 12, RANDOM = 400, QUEUES = 3 };
+#include "mixing.h"
+
+enum { WARM = 12, RANDOM = 400, QUEUES = 3 };
 enum { WIDE = 40 * N };
 
 /* Each takes some 200 µs. */
@@ -24,45 +26,15 @@ static const char source[] =
     "  for (int i = 0; i < rounds && !met; i++) met = flag[other];"
     "  seen[0] = met; }";
 
-static cl_program program;
-static cl_kernel add_to, mix_in;
-static cl_mem buffer[BUFFERS];
-static cl_int expected[BUFFERS]; /* of each element */
-
-static void give(cl_command_queue on, cl_kernel kernel, size_t items, size_t group,
-                 cl_event *event) {
-    ck_ok(
-        clEnqueueNDRangeKernel(on, kernel, 1, NULL, &items, group ? &group : NULL, 0, NULL, event));
-}
-
-static void add_in_groups(cl_command_queue on, unsigned i, cl_int by, size_t group) {
-    ck_ok(clSetKernelArg(add_to, 0, sizeof(buffer[i]), &buffer[i]));
-    ck_ok(clSetKernelArg(add_to, 1, sizeof(by), &by));
-    give(on, add_to, N, group, NULL);
-    expected[i] += by;
-}
-
 static void add_by(cl_command_queue on, unsigned i, cl_int by) { add_in_groups(on, i, by, N); }
 
 static void mix_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) {
-    ck_ok(clSetKernelArg(mix_in, 0, sizeof(buffer[to]), &buffer[to]));
-    ck_ok(clSetKernelArg(mix_in, 1, sizeof(buffer[a]), &buffer[a]));
-    ck_ok(clSetKernelArg(mix_in, 2, sizeof(buffer[b]), &buffer[b]));
-    give(on, mix_in, N, N, NULL);
-    expected[to] =
-        (cl_int)(3 * (cl_uint)expected[to] + (cl_uint)expected[a] - 2 * (cl_uint)expected[b]);
+    mix_in_groups(on, to, a, b, N);
 }
 
 /* How long they take is known then. */
 static void begin(void) {
-    static cl_int zeros[N];
-    program = make_program(source);
-    add_to = make_kernel(program, "add_to");
-    mix_in = make_kernel(program, "mix_in");
-    for (unsigned i = 0; i < BUFFERS; i++) {
-        buffer[i] = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
-        expected[i] = 0;
-    }
+    make_mixed(source);
     for (unsigned i = 0; i < WARM; i++) {
         add_by(queue, i % BUFFERS, 1);
         mix_from(queue, i % BUFFERS, (i + 1) % BUFFERS, (i + 2) % BUFFERS);
@@ -73,17 +45,7 @@ static void begin(void) {
 
 /* Returns how many kernels went to another queue of the device than the first. */
 static int end(void) {
-    for (unsigned i = 0; i < BUFFERS; i++) {
-        cl_int values[N];
-        ck_ok(clEnqueueReadBuffer(queue, buffer[i], CL_TRUE, 0, sizeof(values), values, 0, NULL,
-                                  NULL));
-        for (unsigned k = 0; k < N; k++)
-            ck_assert_int_eq(values[k], expected[i]);
-        ck_ok(clReleaseMemObject(buffer[i]));
-    }
-    ck_ok(clReleaseKernel(add_to));
-    ck_ok(clReleaseKernel(mix_in));
-    ck_ok(clReleaseProgram(program));
+    check_mixed();
     return test_log_count("commands in lane");
 }
 
@@ -154,49 +116,6 @@ START_TEST(that_read_the_same) {
     ck_assert_int_gt(end(), WARM);
 }
 END_TEST
-
-static void draw_transfer(cl_command_queue on, cl_uint drawn, unsigned to, unsigned from) {
-    static cl_int values[RANDOM][N];
-    static unsigned used;
-    cl_int *own = values[used++ % RANDOM]; /* until the transfer is over */
-    switch (drawn % 5) {
-    case 0:
-        for (unsigned k = 0; k < N; k++)
-            own[k] = (cl_int)drawn;
-        ck_ok(clEnqueueWriteBuffer(on, buffer[to], drawn & 64, 0, sizeof(*values), own, 0, NULL,
-                                   NULL));
-        expected[to] = (cl_int)drawn;
-        break;
-    case 1:
-        ck_ok(clEnqueueReadBuffer(on, buffer[to], CL_TRUE, 0, sizeof(*values), own, 0, NULL, NULL));
-        for (unsigned k = 0; k < N; k++)
-            ck_assert_int_eq(own[k], expected[to]);
-        break;
-    case 2:
-        own = ck_made(clEnqueueMapBuffer(on, buffer[to], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                         sizeof(*values), 0, NULL, NULL, &error));
-        for (unsigned k = 0; k < N; k++) {
-            ck_assert_int_eq(own[k], expected[to]);
-            own[k] += 5;
-        }
-        ck_ok(clEnqueueUnmapMemObject(on, buffer[to], own, 0, NULL, NULL));
-        expected[to] += 5;
-        break;
-    case 3: {
-        cl_int pattern = (cl_int)(drawn >> 3);
-        ck_ok(clEnqueueFillBuffer(on, buffer[to], &pattern, sizeof(pattern), 0, sizeof(*values), 0,
-                                  NULL, NULL));
-        expected[to] = pattern;
-        break;
-    }
-    default:
-        if (from == to)
-            break;
-        ck_ok(clEnqueueCopyBuffer(on, buffer[from], buffer[to], 0, 0, sizeof(*values), 0, NULL,
-                                  NULL));
-        expected[to] = expected[from];
-    }
-}
 
 /* Waits for all that is on one queue, in all others. */
 static void join_all(cl_command_queue *queues, unsigned from) {

@@ -3,50 +3,27 @@
  * Only Tutti: kernels with few work-items execute at the same time on one GPU, whatever queue they
  * come from, and in their order where they use the same memory. PoCL stands in for the GPU.
  */
+enum { N = 16, BUFFERS = 24 };
+
+#include "mixing.h"
 #include "slow_gpu.h"
 
-enum { N = 16, BUFFERS = 24, ROUNDS = 12, RANDOM = 600, QUEUES = 4 };
+enum { ROUNDS = 12, RANDOM = 600, QUEUES = 4 };
 
 static const char source[] =
     "kernel void add_to(global int *data, int by) { data[get_global_id(0)] += by; }"
     "kernel void mix_in(global int *to, global const int *a, global const int *b) {"
     "  size_t i = get_global_id(0); to[i] = 3 * to[i] + a[i] - 2 * b[i]; }";
 
-static cl_program program;
-static cl_kernel add_to, mix_in;
-static cl_mem buffer[BUFFERS];
-static cl_int expected[BUFFERS]; /* of each element */
-
-static void start_one(cl_command_queue on, cl_kernel kernel, size_t items) {
-    ck_ok(clEnqueueNDRangeKernel(on, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
-}
-
-static void add_by(cl_command_queue on, unsigned i, cl_int by) {
-    ck_ok(clSetKernelArg(add_to, 0, sizeof(buffer[i]), &buffer[i]));
-    ck_ok(clSetKernelArg(add_to, 1, sizeof(by), &by));
-    start_one(on, add_to, N);
-    expected[i] += by;
-}
+static void add_by(cl_command_queue on, unsigned i, cl_int by) { add_in_groups(on, i, by, 0); }
 
 static void mix_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) {
-    ck_ok(clSetKernelArg(mix_in, 0, sizeof(buffer[to]), &buffer[to]));
-    ck_ok(clSetKernelArg(mix_in, 1, sizeof(buffer[a]), &buffer[a]));
-    ck_ok(clSetKernelArg(mix_in, 2, sizeof(buffer[b]), &buffer[b]));
-    start_one(on, mix_in, N);
-    cl_uint value = 3 * (cl_uint)expected[to] + (cl_uint)expected[a] - 2 * (cl_uint)expected[b];
-    expected[to] = (cl_int)value;
+    mix_in_groups(on, to, a, b, 0);
 }
 
 /* How long they take is known then, and their memory is on the device. */
 static void begin(void) {
-    static cl_int zeros[N];
-    program = make_program(source);
-    add_to = make_kernel(program, "add_to");
-    mix_in = make_kernel(program, "mix_in");
-    for (unsigned i = 0; i < BUFFERS; i++) {
-        buffer[i] = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
-        expected[i] = 0;
-    }
+    make_mixed(source);
     for (unsigned round = 0; round < ROUNDS; round++)
         for (unsigned i = 0; i < BUFFERS; i++) {
             add_by(queue, i, 1);
@@ -60,17 +37,7 @@ static void begin(void) {
 
 /* Returns how many executed at the same time. */
 static unsigned end(void) {
-    for (unsigned i = 0; i < BUFFERS; i++) {
-        cl_int values[N];
-        ck_ok(clEnqueueReadBuffer(queue, buffer[i], CL_TRUE, 0, sizeof(values), values, 0, NULL,
-                                  NULL));
-        for (unsigned k = 0; k < N; k++)
-            ck_assert_int_eq(values[k], expected[i]);
-        ck_ok(clReleaseMemObject(buffer[i]));
-    }
-    ck_ok(clReleaseKernel(add_to));
-    ck_ok(clReleaseKernel(mix_in));
-    ck_ok(clReleaseProgram(program));
+    check_mixed();
     pthread_mutex_lock(&slow.lock);
     unsigned most = slow.most_busy;
     pthread_mutex_unlock(&slow.lock);
@@ -140,35 +107,6 @@ START_TEST(that_read_the_same) {
 }
 END_TEST
 
-/* What the host writes, reads and copies comes in between. */
-static void draw_transfer(cl_command_queue on, cl_uint drawn, unsigned to, unsigned from) {
-    static cl_int values[RANDOM][N], seen[N];
-    static unsigned used;
-    cl_int *own = values[used++ % RANDOM]; /* until the transfer is over */
-    switch (drawn % 4) {
-    case 0:
-        for (unsigned k = 0; k < N; k++)
-            own[k] = (cl_int)drawn;
-        ck_ok(
-            clEnqueueWriteBuffer(on, buffer[to], drawn & 64, 0, sizeof(seen), own, 0, NULL, NULL));
-        expected[to] = (cl_int)drawn;
-        break;
-    case 1:
-        ck_ok(clEnqueueReadBuffer(on, buffer[to], CL_TRUE, 0, sizeof(seen), seen, 0, NULL, NULL));
-        for (unsigned k = 0; k < N; k++)
-            ck_assert_int_eq(seen[k], expected[to]);
-        break;
-    case 2:
-        ck_ok(clEnqueueReadBuffer(on, buffer[to], CL_FALSE, 0, sizeof(seen), own, 0, NULL, NULL));
-        break;
-    default:
-        if (from == to)
-            break;
-        ck_ok(clEnqueueCopyBuffer(on, buffer[from], buffer[to], 0, 0, sizeof(seen), 0, NULL, NULL));
-        expected[to] = expected[from];
-    }
-}
-
 /* The order of each queue is that of one after the other, and of all queues, with a wait between.
  */
 static void draw_commands(cl_command_queue_properties properties) {
@@ -213,7 +151,7 @@ START_TEST(but_none_with_many_items) {
     for (unsigned i = 0; i < 20 * LARGE; i++) {
         ck_ok(clSetKernelArg(add_to, 0, sizeof(large[0]), &large[i % LARGE]));
         ck_ok(clSetKernelArg(add_to, 1, sizeof(by), &by));
-        start_one(queue, add_to, MANY);
+        give(queue, add_to, MANY, 0, NULL);
     }
     ck_ok(clFinish(queue));
     for (unsigned i = 0; i < LARGE; i++)

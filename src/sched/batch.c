@@ -108,7 +108,7 @@ static bool is_brief(const struct tutti_device_task *task) {
 
 /* With any other policy than AUTO it is short, or is to go through StarPU. */
 static bool may_be_lone(const struct tutti_device_task *task) {
-    return policy == AUTO && task->is_kernel && task->time > TUTTI_BRIEF &&
+    return policy == AUTO && task->kernel && task->time > TUTTI_BRIEF &&
            (task->time <= LONE || tutti_direct_serves_all());
 }
 
@@ -173,7 +173,7 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     batch->last = &task->next;
     batch->late &= task->devices | task->late.devices;
     batch->length++;
-    batch->computes = batch->computes || task->is_kernel;
+    batch->computes = batch->computes || task->kernel;
     batch->expected += task->time;
     batch->longer += longer_in(batch, task);
     batch->parts = task->parts < batch->parts ? task->parts : batch->parts;
@@ -550,7 +550,7 @@ void tutti_batch_add(struct tutti_device_task *task) {
     task->late.devices &= fitting;
     if (task->model)
         task->time = tutti_model_measured(task->model);
-    if (task->is_kernel)
+    if (task->kernel)
         tutti_lanes_look_at(task);
     if (collect(&task->command.event->context->graph, task))
         return;

@@ -45,10 +45,9 @@ struct tutti_device_task {
         unsigned devices;         /* bits: those sure to execute it then, too, like others */
         const atomic_uint *built; /* bits: devices that the kernel has by now */
     } late;
-    bool prints; /* keeps its order among all that print */
-    bool is_kernel;
-    cl_kernel kernel;                /* if so, with this index space */
-    const struct tutti_range *range; /* (invocation.h) */
+    bool prints;                     /* keeps its order among all that print */
+    cl_kernel kernel;                /* NULL: it is none */
+    const struct tutti_range *range; /* its index space (invocation.h) */
 
     /*
      * Enqueues the real command on this queue of the device. `storage` holds the device's copy

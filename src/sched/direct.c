@@ -198,7 +198,7 @@ double tutti_direct_busy(const struct tutti_real_device *device) {
 static bool goes_behind(const struct tutti_batch *batch) {
     bool kernels = batch->lone || tutti_direct_serves_all();
     for (const struct tutti_device_task *task = batch->first; task; task = task->next)
-        kernels = kernels && task->is_kernel;
+        kernels = kernels && task->kernel;
     return kernels;
 }
 
@@ -271,7 +271,7 @@ static bool is_too_slow(const struct tutti_real_device *device, const struct tut
     unsigned lanes = tutti_lanes_for(batch, device);
     double time = 0;
     for (const struct tutti_device_task *task = batch->first; task; task = task->next)
-        time += task->is_kernel ? tutti_model_expect(task->model, device) : task->time;
+        time += task->kernel ? tutti_model_expect(task->model, device) : task->time;
     return (batch->shares && lanes == 1) || time / lanes > batch->expected + TUTTI_TOLERATED;
 }
 
@@ -345,7 +345,7 @@ static bool choose_lane(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
     unsigned next, before = lanes_before(batch, &next), lane;
     if (tutti_direct_streams(device)) {
-        tutti_execution_choose_lane(batch); /* what is measured */
+        tutti_execution_choose_measured(batch);
         lane = choose_lane_of_stream(batch, next);
         batch->after = before;
     } else if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous) {

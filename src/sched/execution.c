@@ -19,7 +19,7 @@
 /* µs that a batch may be late without a reason in its kernels, as a clock says that is slow. */
 #define TOLERATED 10000.0
 
-unsigned tutti_execution_choose_lane(struct tutti_batch *batch) {
+bool tutti_execution_choose_measured(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
     bool measured = false;
     bool delayed = tutti_link_delays_events(device);
@@ -31,6 +31,12 @@ unsigned tutti_execution_choose_lane(struct tutti_batch *batch) {
         task->timed = !task->measured && measures == TUTTI_MEASURED_BY_CALL;
         measured = measured || task->measured;
     }
+    return measured;
+}
+
+unsigned tutti_execution_choose_lane(struct tutti_batch *batch) {
+    const struct tutti_real_device *device = batch->device;
+    bool measured = tutti_execution_choose_measured(batch);
     return tutti_device_has_one_queue(device)
                ? 0
                : tutti_lanes_choose(device, tutti_lanes_for(batch, device), measured);

@@ -9,9 +9,12 @@
  * or nobody, as it stays there (direct.c).
  */
 
+/* Which of its commands are measured on its device; true: some are. */
+bool tutti_execution_choose_measured(struct tutti_batch *batch);
+
 /*
- * Which commands are measured; and the lane that this leaves to a batch that comes after nothing on
- * its device. The start enters that, if the batch was not given one before.
+ * That, and the lane that it leaves to a batch that comes after nothing on its device. The start
+ * enters that, if the batch was not given one before.
  */
 unsigned tutti_execution_choose_lane(struct tutti_batch *batch);
 

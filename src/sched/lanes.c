@@ -72,7 +72,7 @@ static uint64_t groups_of(const struct tutti_range *range) {
  */
 static uint64_t parts_of_cpu(const struct tutti_real_device *device,
                              const struct tutti_device_task *task) {
-    if (!task->is_kernel || task->prints || tutti_model_measured(task->model) <= TUTTI_BRIEF)
+    if (!task->kernel || task->prints || tutti_model_measured(task->model) <= TUTTI_BRIEF)
         return 1;
     uint64_t groups = groups_of(task->range);
     return groups && 2 * groups <= device->compute_units ? 2 * device->compute_units / groups : 1;
@@ -103,7 +103,7 @@ static unsigned parts_on(const struct tutti_real_device *device,
 /* Of those that may execute it, by the one with room for most where it was measured. */
 void tutti_lanes_look_at(struct tutti_device_task *task) {
     const struct tutti_device_list *list = tutti_devices();
-    const struct tutti_model *model = task->is_kernel    ? task->model
+    const struct tutti_model *model = task->kernel       ? task->model
                                       : task->count == 1 ? task->use->view->history->reader
                                                          : NULL;
     task->parts = 1;
@@ -127,7 +127,7 @@ unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_rea
     unsigned parts = may ? batch->parts : 1;
     for (const struct tutti_device_task *task = batch->first; task && parts > 1;
          task = task->next) {
-        unsigned there = task->is_kernel ? parts_on(device, task, task->model) : parts;
+        unsigned there = task->kernel ? parts_on(device, task, task->model) : parts;
         parts = there < parts ? there : parts;
     }
     return parts;
@@ -232,7 +232,7 @@ cl_event tutti_lanes_tail(const struct tutti_real_device *device, cl_command_que
 static bool is_confusing(const struct tutti_batch *batch) {
     bool confusing = false;
     for (const struct tutti_device_task *task = batch->first; task; task = task->next) {
-        if (!task->is_kernel)
+        if (!task->kernel)
             continue;
         struct tutti_pocl_launch launch = tutti_range_for_pocl(task->range, task->kernel->name);
         confusing |= tutti_pocl_confuses(&launch);

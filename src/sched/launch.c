@@ -218,7 +218,6 @@ struct tutti_command *tutti_launch_create(cl_kernel kernel, struct tutti_argumen
     task->command.use = use;
     task->command.joins = true;
     task->enqueue = enqueue;
-    task->is_kernel = true;
     task->kernel = kernel;
     task->range = launch->call.range;
     task->prints = kernel->prints;
