@@ -54,6 +54,7 @@ TUTTI_TESTS = \
 	tests/test_late_writes \
 	tests/test_lanes \
 	tests/test_cores \
+	tests/test_chain \
 	tests/test_beside \
 	tests/test_early \
 	tests/test_ends \
@@ -284,6 +285,10 @@ tests_test_lone_LDADD = $(TEST_LIBS)
 tests_test_row_SOURCES = tests/test_row.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_row_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_row_LDADD = $(TEST_LIBS)
+tests_test_chain_SOURCES = tests/test_chain.c tests/mixing.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_chain_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_chain_LDADD = $(TEST_LIBS)
+
 tests_test_cores_SOURCES = tests/test_cores.c tests/mixing.h
 tests_test_cores_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_cores_LDADD = $(TEST_LIBS)

@@ -22,6 +22,7 @@ struct tutti_history {
     atomic_uint hits, strays;
     /* For the dispatching thread. */
     unsigned overwrites;              /* by the host */
+    bool takes_turns;                 /* it was to be written where it stayed to be read (stay.h) */
     const struct tutti_model *reader; /* of the last kernel that read it, as the next one may do */
     struct {
         atomic_ullong bytes[TUTTI_DIRECTIONS], transfers[TUTTI_DIRECTIONS], evictions;

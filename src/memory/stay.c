@@ -48,6 +48,16 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
     return stay;
 }
 
+bool tutti_stay_orders(struct tutti_view *view, const struct tutti_real_device *device,
+                       enum starpu_data_access_mode mode) {
+    pthread_mutex_lock(&lock);
+    struct tutti_stay *stay = view->stay;
+    bool orders = is_good_for(stay, device, mode) &&
+                  atomic_load(mode == STARPU_R ? &stay->writers : &stay->under_way) > 0;
+    pthread_mutex_unlock(&lock);
+    return orders;
+}
+
 struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_access_mode mode) {
     pthread_mutex_lock(&lock);
     struct tutti_stay *stay = view->stay;
@@ -169,6 +179,18 @@ static void attach(struct tutti_stay *stay) {
     tutti_stay_release(old);
 }
 
+/* Has none but this device, and home, the view's content? */
+static bool is_on_no_other(struct tutti_view *view, const struct tutti_real_device *device) {
+    const struct tutti_device_list *list = tutti_devices();
+    starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
+    int valid = 0;
+    for (unsigned d = 0; d < list->count && handle && !valid; d++)
+        if (list->device[d] != device && list->device[d]->place.devid >= 0)
+            starpu_data_query_status(handle, tutti_view_node(view, list->device[d]), NULL, &valid,
+                                     NULL);
+    return !valid;
+}
+
 struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_device *device,
                                     enum starpu_data_access_mode mode, bool alone,
                                     void (*granted)(struct tutti_stay *stay, void *argument),
@@ -181,6 +203,8 @@ struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_d
     atomic_init(&stay->storage, NULL);
     stay->view = view;
     stay->device = device;
+    if (mode == STARPU_R && view->history->takes_turns && is_on_no_other(view, device))
+        mode = STARPU_RW;
     stay->writes = mode != STARPU_R;
     stay->early = alone && may_be_early(view, device) && make_early(stay);
     stay->silent = stay->early || (alone && tutti_view_is_just_home(view));

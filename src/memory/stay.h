@@ -57,6 +57,13 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
 struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_access_mode mode);
 
 /*
+ * Must a command with that mode come after batches past StarPU that are not over, and use the stay
+ * that the view has there? By the dispatching thread.
+ */
+bool tutti_stay_orders(struct tutti_view *view, const struct tutti_real_device *device,
+                       enum starpu_data_access_mode mode);
+
+/*
  * Can the view be acquired there at once, without any transfer or allocation? `users`: how many
  * commands of the caller use it.
  */

@@ -23,6 +23,7 @@
  */
 #define SHARING 5000.0 /* µs: so does one that others need not wait for (lanes.h) */
 #define LONE 2000.0    /* µs: of a longer one StarPU's share counts little */
+#define CHAINED 5000.0 /* µs: the same for one that others wait for, and the device with them */
 #define LONGEST 500.0  /* µs in all */
 #define MOST_VIEWS 64
 #define MOST_OPEN 64 /* each end looks through the open ones */
@@ -32,6 +33,8 @@
  */
 #define TINY 25.0
 #define LONGEST_OF_SEVERAL 100.0
+#define LONGEST_CHAIN 10000.0           /* µs: of longer kernels on one GPU's data; and where */
+#define LONGEST_CHAIN_OF_SEVERAL 2000.0 /* another one might be free for the rest of them */
 #define LITTLE ((size_t)256 << 10) /* bytes: the link's latency is most of their way to a GPU */
 #define LONGEST_FROM_HOME 250.0
 /* Bytes: a batch begins when all that it uses is there, and the kernels before could hide that. */
@@ -64,7 +67,7 @@ static struct tutti_batch *last_of(struct tutti_view *view) {
     struct tutti_batch *batch = (struct tutti_batch *)view->last_user;
     if (batch && atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
         if ((batch->computes || !view->at_home) && !tutti_crew_serves())
-            view->seat = batch->brief ? batch->device : NULL;
+            view->seat = batch->brief || !view->at_home ? batch->device : NULL;
         view->last_user = NULL;
         tutti_batch_release(batch);
         return NULL;
@@ -106,10 +109,19 @@ static bool is_brief(const struct tutti_device_task *task) {
     return policy == ALWAYS || (tutti_batch_goes_by_time() && task->time > 0 && task->time <= most);
 }
 
+/* A longer kernel on data that is on a GPU, or goes there: others may be chained to it. */
+static bool is_chained(const struct tutti_device_task *task) {
+    bool chained = policy == AUTO && task->kernel && task->time > TUTTI_BRIEF &&
+                   task->time <= CHAINED && task->count > 0;
+    for (unsigned i = 0; i < task->count; i++)
+        chained = chained && !task->use[i].view->at_home;
+    return chained;
+}
+
 /* With any other policy than AUTO it is short, or is to go through StarPU. */
 static bool may_be_lone(const struct tutti_device_task *task) {
     return policy == AUTO && task->kernel && task->time > TUTTI_BRIEF &&
-           (task->time <= LONE || tutti_direct_serves_all());
+           (task->time <= LONE || tutti_direct_serves_all() || is_chained(task));
 }
 
 static bool make_room(struct tutti_batch *batch, unsigned more) {
@@ -173,6 +185,8 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     batch->last = &task->next;
     batch->late &= task->devices | task->late.devices;
     batch->length++;
+    batch->brief = batch->brief && is_brief(task);
+    batch->chained = batch->chained || is_chained(task);
     batch->computes = batch->computes || task->kernel;
     batch->expected += task->time;
     batch->longer += longer_in(batch, task);
@@ -261,12 +275,22 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     return batch;
 }
 
+/* How long a batch with longer kernels in it may be on one of these devices. */
+static double longest_chain(unsigned devices) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned gpus = 0;
+    for (unsigned d = 0; d < list->count; d++)
+        gpus += devices & 1u << d && !list->device[d]->at_home;
+    return gpus > 1 ? LONGEST_CHAIN_OF_SEVERAL : LONGEST_CHAIN;
+}
+
 /*
  * With one more task the batch must stay within its limits, and fit where it did; which what is
  * much faster elsewhere does not.
  */
 static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
-    bool too_long = policy != ALWAYS && batch->expected + task->time > LONGEST;
+    double most = batch->chained || is_chained(task) ? longest_chain(batch->devices) : LONGEST;
+    bool too_long = policy != ALWAYS && batch->expected + task->time > most;
     if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || batch->devices & ~task->devices ||
         batch->longer + longer_in(batch, task) > TUTTI_TOLERATED || !make_room(batch, task->count))
         return false;
@@ -349,6 +373,7 @@ static void submit_open(struct tutti_batch *batch) {
         batch->use[i].view->open_users--;
     tutti_batch_release(batch->behind);
     batch->behind = NULL;
+    batch->lone = batch->chained;
     atomic_store(&batch->state, TUTTI_BATCH_SUBMITTED);
     submit(batch);
 }
@@ -435,7 +460,7 @@ static struct conflicts find_conflicts(const struct tutti_device_task *task) {
         if (open) {
             found.several |= found.open && found.open != batch;
             found.open = batch;
-        } else if (batch->brief) {
+        } else if (batch->brief || batch->chained) {
             found.running = batch;
         }
     }
@@ -444,7 +469,7 @@ static struct conflicts find_conflicts(const struct tutti_device_task *task) {
 
 /* A view that has parts may be brought up to date between two commands, which StarPU must see. */
 static bool may_join(const struct tutti_device_task *task) {
-    if (!is_brief(task) || task->prints)
+    if (!(is_brief(task) || is_chained(task)) || task->prints)
         return false;
     for (unsigned i = 0; i < task->count; i++)
         if (task->use[i].view->root->sibling || task->use[i].view->root != task->use[i].view)
@@ -498,7 +523,8 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
         return false;
     if (may_join(task)) {
         conflicts = find_conflicts(task);
-        join_others(graph, task, &conflicts);
+        if (is_brief(task))
+            join_others(graph, task, &conflicts);
     }
     if (conflicts.several) {
         tutti_batch_flush(graph);

@@ -33,7 +33,8 @@ struct tutti_batch {
     bool shares;       /* and some of its tasks are worth that (lanes.h) */
     bool apart;        /* the first of them needs no others before it, nor behind it */
     bool computes;     /* there is a kernel in it */
-    bool lone;         /* a longer kernel, which may go straight to a device by itself (direct.c) */
+    bool lone;         /* longer kernels, which may go straight to a device (direct.c) */
+    bool chained;      /* some of a GPU, which others wait for that come after them */
     bool free;         /* it was made waiting for nothing else than devices */
     atomic_bool ready; /* a device executes it, or is about to */
     atomic_bool waits; /* StarPU's worker, for its end */

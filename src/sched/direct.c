@@ -23,8 +23,12 @@
  */
 #define MOST 16
 #define MOST_AT_HOME 4
-#define MOST_LONGER 64 /* of those that could not begin earlier elsewhere */
-/* Of one device that has all: the program runs so far ahead of it before its commands wait here. */
+#define MOST_LONGER 64 /* of those that could not begin earlier elsewhere; the rest is collected   \
+                        */
+/*
+ * Of one device that has all, or with what was collected: the program runs so far ahead of it
+ * before its commands wait here.
+ */
 #define MOST_STREAMED 1024
 /* Commands that may be under way on a device when one more comes. */
 #define MOST_AHEAD 4
@@ -34,9 +38,9 @@
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
 static atomic_uint delayed[TUTTI_MAX_DEVICES];  /* direct batches that lack a stay yet */
 
-/* µs that those of a longer kernel take the device, and how many there are. */
+/* µs that those of longer kernels take the device, and how many there are at home. */
 static atomic_uint lone[TUTTI_MAX_DEVICES];
-static atomic_uint lone_batches;
+static atomic_uint lone_at_home;
 
 bool tutti_direct_serves_all(void) {
     const struct tutti_device_list *list = tutti_devices();
@@ -58,6 +62,11 @@ bool tutti_direct_has_all(const struct tutti_real_device *device) {
     /* Twice, as they end, and others' begin, meanwhile. */
     return tutti_runtime_in_flight() == given && atomic_load(&commands[d]) == given &&
            !atomic_load(&lone[d]) && !atomic_load(&delayed[d]) && !tutti_room_working(device);
+}
+
+/* A GPU's commands say which stays they use: note_use. */
+static bool is_gpu(const struct tutti_real_device *device) {
+    return tutti_lanes_are_there(device) && !device->at_home;
 }
 
 /* Does the batch write to the device's copy? */
@@ -96,7 +105,8 @@ static void end_use(const struct tutti_batch *batch) {
 void tutti_direct_leave(const struct tutti_batch *batch) {
     if (batch->lone) {
         atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
-        atomic_fetch_sub(&lone_batches, 1);
+        if (batch->device->at_home)
+            atomic_fetch_sub(&lone_at_home, 1);
         tutti_policy_look_again(batch->device);
     }
     end_use(batch);
@@ -141,7 +151,7 @@ static bool has_time(const struct tutti_real_device *device, unsigned length, bo
     unsigned under_way = atomic_load(&commands[device->index]);
     if (tutti_room_working(device) || atomic_load(&delayed[device->index]))
         return false;
-    if (tutti_direct_streams(device))
+    if (tutti_direct_streams(device) || (behind && length > 1))
         return under_way + length <= MOST_STREAMED;
     if (behind)
         return under_way + length <= MOST_LONGER;
@@ -181,21 +191,31 @@ static void arrive(const struct tutti_batch *batch) {
     if (!batch->lone)
         return;
     atomic_fetch_add(&lone[batch->device->index], (unsigned)batch->expected);
-    if (atomic_fetch_add(&lone_batches, 1) > 0)
+    if (batch->device->at_home && atomic_fetch_add(&lone_at_home, 1) > 0)
         tutti_direct_hurry(); /* the program does not wait for the one before it */
-}
-
-static void hurry_lone(void) {
-    if (atomic_load(&lone_batches))
-        tutti_direct_hurry();
 }
 
 double tutti_direct_busy(const struct tutti_real_device *device) {
     return atomic_load_explicit(&lone[device->index], memory_order_relaxed);
 }
 
-/* Longer kernels do so behind others, and all kernels if there is one device. */
-static bool goes_behind(const struct tutti_batch *batch) {
+/* Must who uses that come after others that are on the GPU past StarPU? */
+static bool comes_after(const struct tutti_device_use *use, unsigned count,
+                        const struct tutti_real_device *device) {
+    bool after = false;
+    for (unsigned i = 0; i < count && !after && is_gpu(device); i++)
+        after = tutti_stay_orders(use[i].view, device, use[i].mode);
+    return after;
+}
+
+/*
+ * Longer kernels do so behind others, and all kernels if there is one device; on a GPU those and
+ * what comes after them.
+ */
+static bool goes_behind(const struct tutti_batch *batch, const struct tutti_real_device *device) {
+    if (is_gpu(device))
+        return (batch->lone || tutti_direct_busy(device) > 0) &&
+               comes_after(batch->use, batch->count, device);
     bool kernels = batch->lone || tutti_direct_serves_all();
     for (const struct tutti_device_task *task = batch->first; task; task = task->next)
         kernels = kernels && task->kernel;
@@ -205,7 +225,18 @@ static bool goes_behind(const struct tutti_batch *batch) {
 static bool has_room(const struct tutti_real_device *device, const struct tutti_batch *batch) {
     unsigned lanes = tutti_lanes_for(batch, device);
     return lanes > 1 ? has_lane(device, lanes, batch->length, batch->devices)
-                     : has_time(device, batch->length, goes_behind(batch));
+                     : has_time(device, batch->length, goes_behind(batch, device));
+}
+
+/* Something goes through StarPU: does it wait for longer kernels, or might it be done meanwhile? */
+static void hurry_lone(const struct tutti_batch *batch) {
+    const struct tutti_device_list *list = tutti_devices();
+    bool waits = atomic_load(&lone_at_home) > 0;
+    for (unsigned d = 0; d < list->count && !waits; d++)
+        waits = tutti_direct_busy(list->device[d]) > 0 &&
+                comes_after(batch->use, batch->count, list->device[d]);
+    if (waits)
+        tutti_direct_hurry();
 }
 
 static void release_stays(struct tutti_batch *batch) {
@@ -224,6 +255,8 @@ static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device
         if (use->stay || tutti_stay_is_ready(use->view, device, use->mode, users) ||
             tutti_stay_may_be_early(use->view, device, users))
             continue;
+        if (tutti_stay_is_there(use->view, device, STARPU_R)) /* so not for writing */
+            use->view->history->takes_turns = true;
         release_stays(batch); /* those from here on have none */
         return false;
     }
@@ -362,8 +395,9 @@ static bool choose_lane(struct tutti_batch *batch) {
             before ? (unsigned)__builtin_ctz(before) : tutti_lanes_choose(device, lanes, profiled);
         bool several = (before & (before - 1)) != 0;
         bool untimed = profiled && lane < TUTTI_LANE_MEASURED;
-        /* On the first lanes a chain is StarPU's. */
-        bool is_starpus = lanes == 1 && batch->length > 1;
+        /* On the first lanes a chain is StarPU's, but for longer kernels and those behind them. */
+        bool is_starpus =
+            lanes == 1 && batch->length > 1 && !batch->lone && tutti_direct_busy(device) == 0;
         if (several || untimed || is_starpus)
             return false;
     }
@@ -394,19 +428,43 @@ static struct tutti_real_device *find_before(const struct tutti_batch *batch) {
 }
 
 /*
+ * The GPU where all that the batch uses was used last, if none is better at it by the models: then
+ * it stays there, if that is idle, or has what it must come after past StarPU.
+ */
+static struct tutti_real_device *find_gpu(const struct tutti_batch *batch) {
+    const struct tutti_device_list *list = tutti_devices();
+    struct tutti_real_device *seat = batch->use->view->seat;
+    for (unsigned i = 0; i < batch->count && seat; i++)
+        if (batch->use[i].view->seat != seat)
+            seat = NULL;
+    if (!seat || !is_gpu(seat) || (list->count > 1 && !tutti_policy_is_active()) ||
+        (atomic_load(&commands[seat->index]) > 0 && !comes_after(batch->use, batch->count, seat)))
+        return NULL;
+    struct tutti_plan_task task;
+    tutti_policy_expect(batch, &task);
+    double least = task.length[seat->index] - TUTTI_TOLERATED;
+    bool best = task.able & 1u << seat->index && task.certainty[seat->index] == TUTTI_MEASURED;
+    for (unsigned d = 0; d < list->count && best; d++)
+        best = !(task.able & 1u << d) || task.length[d] >= least;
+    return best ? seat : NULL;
+}
+
+/*
  * A longer kernel goes so if nothing else is under way, which mostly is waited for next: then it
  * need not wait for the threads of StarPU to wake, nor the program for theirs to tell it, which
  * takes 50 to 200 µs (PoCL, 2 cores). So it does behind another one that it has to wait for, or if
  * there is one device: its queue keeps the order.
  */
-static struct tutti_real_device *choose_for_lone(struct tutti_batch *batch) {
+static struct tutti_real_device *choose_for_lone(const struct tutti_batch *batch) {
+    bool at_home = true;
     for (unsigned i = 0; i < batch->count; i++)
-        batch->lone = batch->lone && batch->use[i].view->at_home;
+        at_home = at_home && batch->use[i].view->at_home;
     if (!batch->lone || batch->count == 0)
         return NULL;
-    if (tutti_runtime_in_flight() == 1 || tutti_direct_serves_all())
-        return choose_by_end(batch);
-    return find_before(batch);
+    if (!at_home)
+        return find_gpu(batch);
+    return tutti_runtime_in_flight() == 1 || tutti_direct_serves_all() ? choose_by_end(batch)
+                                                                       : find_before(batch);
 }
 
 static struct tutti_real_device *choose(struct tutti_batch *batch) {
@@ -450,15 +508,16 @@ static bool submit(struct tutti_batch *batch) {
 bool tutti_direct_submit(struct tutti_batch *batch) {
     bool submitted = submit(batch);
     if (!submitted)
-        hurry_lone(); /* the program does not wait for it yet */
+        hurry_lone(batch); /* the program does not wait for it yet */
     return submitted;
 }
 
 static bool has_time_for(const struct tutti_real_device *device,
                          const struct tutti_device_task *task) {
+    bool longer = task->time > TUTTI_BRIEF || tutti_direct_busy(device) > 0;
     return task->shares && tutti_lanes_are_there(device)
                ? has_lane(device, task->parts, 1, task->devices)
-               : has_time(device, 1, false);
+               : has_time(device, 1, longer && comes_after(task->use, task->count, device));
 }
 
 bool tutti_direct_goes_on(const struct tutti_batch *batch, const struct tutti_device_task *task) {

@@ -8,7 +8,8 @@
  * Short commands on data that lies on one device already, or in home memory where all devices work
  * in that, with nothing else to order them: they go straight to a device, as they would without
  * Tutti, and their views stay there (memory/stay.h). So do longer kernels on data in home memory
- * while nothing else is under way, or behind others that they wait for, or if there is one device.
+ * while nothing else is under way, or behind others that they wait for, or if there is one device;
+ * and on the data of a GPU that is idle or at what they wait for.
  * direct_end.h sees to their end. Where devices execute in the call, the crew (crew.h) takes all.
  */
 

@@ -73,7 +73,9 @@ static struct tutti_batch *take_next(unsigned lane) {
 
 void tutti_direct_start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
-    bool later = tutti_direct_streams(device) || tutti_lane_is_aside(batch->lane);
+    /* A marker would come behind longer kernels that are not before the batch. */
+    bool longer = !device->at_home && tutti_direct_busy(device) > 0;
+    bool later = tutti_direct_streams(device) || tutti_lane_is_aside(batch->lane) || longer;
     tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
     tutti_execution_start(batch, device->place.synchronous ? TUTTI_ENDS_HERE
                                  : later                   ? TUTTI_ENDS_LATER

@@ -233,7 +233,8 @@ void tutti_execution_wait(struct tutti_batch *batch) {
         tutti_driver_give(device);
     }
     if (batch->end) {
-        tutti_driver_await(device, batch->end); /* its command's result is asked for anyway */
+        /* Its command's result is asked for anyway. */
+        tutti_driver_await(device, batch->end, batch->expected);
         return;
     }
     if (!batch->marker) {

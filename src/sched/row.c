@@ -119,7 +119,7 @@ static void take_mark(void) {
 }
 
 static void wait_for_mark(void) {
-    tutti_driver_await(row.device, row.mark[0].event);
+    tutti_driver_await(row.device, row.mark[0].event, 0);
     take_mark();
 }
 
@@ -178,7 +178,7 @@ static cl_int find_status(cl_event event, bool waits) {
     if (!tutti_runtime_usable())
         status = CL_COMPLETE;
     else if (waits)
-        status = tutti_driver_await(device, event->real);
+        status = tutti_driver_await(device, event->real, 0);
     else
         status = tutti_driver_status(device, event->real);
     if (status > CL_SUBMITTED)

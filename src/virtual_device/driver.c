@@ -12,8 +12,12 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-/* ns: between two looks at an event, a share of the wait so far, first of all without sleep. */
+/*
+ * ns: between two looks at an event, a share of the wait so far; without sleep first of all, and so
+ * long before and after the end that is expected, which may be off by a share of it.
+ */
 #define SPIN 30000u
+#define SHARE_OFF 32
 #define SHARE 16
 #define LONGEST 20000u
 #define LATELY 50000000u /* ns */
@@ -85,13 +89,25 @@ cl_int tutti_driver_status(const struct tutti_real_device *device, cl_event even
     return error == CL_SUCCESS ? status : error;
 }
 
-static cl_int look_until_over(const struct tutti_real_device *device, cl_event event) {
+/* How long to sleep, in ns, who has waited so long, and was to wait for `expected`; 0: not at all.
+ */
+static cl_ulong choose_sleep(cl_ulong waited, cl_ulong expected) {
+    cl_ulong length = waited / SHARE, near = SPIN + expected / SHARE_OFF;
+    if (waited < SPIN || (waited + near >= expected && waited < expected + near))
+        return 0;
+    if (waited < expected && length > expected - near - waited)
+        length = expected - near - waited;
+    return length < LONGEST ? length : LONGEST;
+}
+
+static cl_int look_until_over(const struct tutti_real_device *device, cl_event event,
+                              cl_ulong expected) {
     cl_int status = tutti_driver_status(device, event);
     cl_ulong begin = status > CL_COMPLETE ? tutti_clock_now() : 0;
     int slack = -1; /* the thread may be the program's */
     for (; status > CL_COMPLETE; status = tutti_driver_status(device, event)) {
-        cl_ulong waited = tutti_clock_now() - begin, length = waited / SHARE;
-        if (waited < SPIN) {
+        cl_ulong length = choose_sleep(tutti_clock_now() - begin, expected);
+        if (length == 0) {
             sched_yield();
             continue;
         }
@@ -99,7 +115,7 @@ static cl_int look_until_over(const struct tutti_real_device *device, cl_event e
             slack = prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0);
             prctl(PR_SET_TIMERSLACK, 1000, 0, 0, 0);
         }
-        struct timespec sleep = {.tv_nsec = (long)(length < LONGEST ? length : LONGEST)};
+        struct timespec sleep = {.tv_nsec = (long)length};
         nanosleep(&sleep, NULL);
     }
     if (slack >= 0)
@@ -107,9 +123,9 @@ static cl_int look_until_over(const struct tutti_real_device *device, cl_event e
     return status;
 }
 
-cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event) {
+cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event, double expected) {
     if (is_gpu(device))
-        return look_until_over(device, event);
+        return look_until_over(device, event, (cl_ulong)(expected * 1000));
     cl_int error = device->dispatch->clWaitForEvents(1, &event), status = CL_COMPLETE;
     if (error == CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         status = tutti_driver_status(device, event);
@@ -117,7 +133,7 @@ cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event
 }
 
 cl_int tutti_driver_wait(const struct tutti_real_device *device, cl_event event) {
-    cl_int error = tutti_driver_await(device, event);
+    cl_int error = tutti_driver_await(device, event, 0);
     device->dispatch->clReleaseEvent(event);
     return error;
 }

@@ -36,9 +36,10 @@ cl_int tutti_driver_finish(const struct tutti_real_device *device, cl_command_qu
 /*
  * Waits for a real command that was flushed, and returns how it ended. Threads that wait in
  * NVIDIA's driver for one of several transfers return when all are over: so a GPU's event is looked
- * at again and again instead.
+ * at again and again instead, most often around the end that is `expected` in so many µs; 0:
+ * nothing is known of it.
  */
-cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event);
+cl_int tutti_driver_await(const struct tutti_real_device *device, cl_event event, double expected);
 
 /* The status of a real command (CL_EVENT_COMMAND_EXECUTION_STATUS), or the error of asking. */
 cl_int tutti_driver_status(const struct tutti_real_device *device, cl_event event);
