@@ -183,7 +183,9 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     task->result = CL_OUT_OF_RESOURCES; /* until it is executed */
     *batch->last = task;
     batch->last = &task->next;
-    batch->late &= task->devices | task->late.devices;
+    unsigned able = (batch->devices | batch->late) & (task->devices | task->late.devices);
+    batch->devices &= task->devices;
+    batch->late = able & ~batch->devices;
     batch->length++;
     batch->brief = batch->brief && is_brief(task);
     batch->chained = batch->chained || is_chained(task);
@@ -285,13 +287,14 @@ static double longest_chain(unsigned devices) {
 }
 
 /*
- * With one more task the batch must stay within its limits, and fit where it did; which what is
- * much faster elsewhere does not.
+ * With one more task the batch must stay within its limits, and fit where it did, unless it is of
+ * transfers alone, which go where their kernels do; which what is much faster elsewhere does not.
  */
 static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     double most = batch->chained || is_chained(task) ? longest_chain(batch->devices) : LONGEST;
     bool too_long = policy != ALWAYS && batch->expected + task->time > most;
-    if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || batch->devices & ~task->devices ||
+    bool fits = batch->computes ? !(batch->devices & ~task->devices) : batch->devices & task->devices;
+    if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || !fits ||
         batch->longer + longer_in(batch, task) > TUTTI_TOLERATED || !make_room(batch, task->count))
         return false;
     unsigned count = merge(batch, task), able = batch->devices | batch->late;

@@ -30,6 +30,7 @@ static struct {
     pthread_cond_t wake;
     struct tutti_batch *first, **last; /* to be completed, oldest first */
     atomic_uint count;
+    atomic_uint sleepers; /* see tutti_direct_note_sleeper */
     unsigned count_in[LANES], lanes; /* of each lane; lanes that have some */
     unsigned look;                   /* counts the thread's looks */
     struct tutti_job watch;
@@ -192,6 +193,10 @@ void tutti_direct_enter(struct tutti_batch *batch) {
     *direct.last = batch;
     direct.last = &batch->next_direct;
     count(batch, 1);
+    bool hurries = !direct.hurry && atomic_load(&direct.sleepers) > 0;
+    direct.hurry = direct.hurry || hurries;
+    if (hurries)
+        pthread_cond_signal(&direct.wake);
     bool watched = direct.watched || direct.stopped;
     direct.watched = true;
     pthread_mutex_unlock(&direct.lock);
@@ -246,6 +251,15 @@ void tutti_direct_help(cl_event event) {
             break;
         }
     tutti_crew_help(event);
+}
+
+void tutti_direct_note_sleeper(bool sleeps) {
+    if (!sleeps) {
+        atomic_fetch_sub(&direct.sleepers, 1);
+        return;
+    }
+    atomic_fetch_add(&direct.sleepers, 1);
+    hurry();
 }
 
 void tutti_direct_look(cl_event event) {

@@ -25,7 +25,13 @@ void tutti_direct_hurry(void);
 /* For a thread that is about to wait for the event: completes what it waits for, as far as here. */
 void tutti_direct_help(cl_event event);
 
-/* The same for who only looks at the event's status: completes what is over. */
+/*
+ * A thread sleeps from now on until an event is over, or does so no more: what comes past StarPU
+ * meanwhile is looked after as if something waited for it.
+ */
+void tutti_direct_note_sleeper(bool sleeps);
+
+/* For who only looks at the event's status: completes what is over. */
 void tutti_direct_look(cl_event event);
 
 /* The program wants to see its commands begin, or others are about to come behind them. */

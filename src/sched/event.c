@@ -417,6 +417,7 @@ cl_int tutti_event_wait(cl_event event) {
     if (status <= CL_COMPLETE)
         return status;
     atomic_fetch_add(&event->waiters, 1);
+    tutti_direct_note_sleeper(true);
     pthread_mutex_lock(&bucket->lock);
     while ((status = atomic_load(&event->status)) > CL_COMPLETE) {
         struct tutti_job *job = event->job;
@@ -430,6 +431,7 @@ cl_int tutti_event_wait(cl_event event) {
         pthread_mutex_lock(&bucket->lock);
     }
     pthread_mutex_unlock(&bucket->lock);
+    tutti_direct_note_sleeper(false);
     atomic_fetch_sub(&event->waiters, 1);
     return status;
 }
