@@ -94,6 +94,7 @@ libtutti_la_SOURCES += \
 	src/sched/transfer_many.c \
 	src/sched/transfer_direct.c \
 	src/sched/transfer_map.c \
+	src/sched/transfer_within.c \
 	src/sched/wait_list.c src/sched/wait_list.h \
 	src/virtual_device/argument_info.c src/virtual_device/argument_info.h \
 	src/virtual_device/binary.c src/virtual_device/binary.h \

@@ -89,6 +89,37 @@ START_TEST(with_reads) {
 }
 END_TEST
 
+/* Of a whole buffer and of a part, which leaves the rest as it is. */
+START_TEST(with_fills_and_copies) {
+    const size_t row = 16 * sizeof(cl_int), size = N * sizeof(cl_int);
+    const size_t origin[3] = {0, 0, 0}, box[3] = {row / 2, N / 16, 1};
+    begin();
+    for (unsigned i = 0; i < LENGTH; i++) {
+        cl_int pattern = (cl_int)i;
+        mix_from(queue, 0, 1, 2);
+        ck_ok(clEnqueueFillBuffer(queue, buffer[1], &pattern, sizeof(pattern), 0,
+                                  i % 2 ? size : size / 2, 0, NULL, NULL));
+        ck_ok(clEnqueueFillBuffer(queue, buffer[1], &pattern, sizeof(pattern), size / 2, size / 2,
+                                  0, NULL, NULL));
+        expected[1] = pattern;
+        mix_from(queue, 3, 0, 1);
+        ck_ok(clEnqueueCopyBuffer(queue, buffer[3], buffer[0], 0, 0, size / 2, 0, NULL, NULL));
+        ck_ok(clEnqueueCopyBuffer(queue, buffer[3], buffer[0], size / 2, size / 2, size / 2, 0,
+                                  NULL, NULL));
+        expected[0] = expected[3];
+        add_by(queue, 0, 1);
+        ck_ok(clEnqueueCopyBufferRect(queue, buffer[0], buffer[2], origin, origin, box, row, 0, row,
+                                      0, 0, NULL, NULL));
+        ck_ok(clEnqueueCopyBufferRect(queue, buffer[0], buffer[2], (const size_t[]){row / 2, 0, 0},
+                                      (const size_t[]){row / 2, 0, 0}, box, row, 0, row, 0, 0, NULL,
+                                      NULL));
+        expected[2] = expected[0];
+    }
+    ck_ok(clFinish(queue));
+    end(12);
+}
+END_TEST
+
 /* More than go at once: the rest is collected. */
 START_TEST(of_any_length) {
     begin();
@@ -177,8 +208,9 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        on_one_buffer, that_take_turns, with_short_ones, with_reads,
-        of_any_length, with_events,     in_any_order,    in_any_order_with_profiling,
+        on_one_buffer, that_take_turns,       with_short_ones,
+        with_reads,    with_fills_and_copies, of_any_length,
+        with_events,   in_any_order,          in_any_order_with_profiling,
     };
     return pocl_gpu_begin("pthread basic", NULL) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                                  : 0;

@@ -285,6 +285,13 @@ void tutti_copy_end(const struct tutti_copy *copy, cl_event *event, cl_int *erro
         *error = result;
 }
 
+cl_int tutti_copy_enqueue_fill(const struct tutti_copy *copy, cl_command_queue queue, size_t offset,
+                               size_t size, const void *pattern, size_t pattern_size,
+                               cl_event *event) {
+    return copy->device->dispatch->clEnqueueFillBuffer(queue, copy->mem, pattern, pattern_size,
+                                                       offset, size, 0, NULL, event);
+}
+
 cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size,
                        const void *pattern, size_t pattern_size) {
     const struct tutti_real_device *device = copy->device;
@@ -296,8 +303,8 @@ cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size
     }
     cl_event event;
     tutti_driver_lock(device);
-    cl_int error = device->dispatch->clEnqueueFillBuffer(
-        device->place.uploads, copy->mem, pattern, pattern_size, offset, size, 0, NULL, &event);
+    cl_int error = tutti_copy_enqueue_fill(copy, device->place.uploads, offset, size, pattern,
+                                           pattern_size, &event);
     if (error == CL_SUCCESS)
         error = end_upload(device, event);
     tutti_driver_unlock(device);
@@ -352,21 +359,21 @@ static cl_int enqueue_image_copy(const struct tutti_copy_end *source,
                                       NULL, event);
 }
 
-static cl_int enqueue_buffer_copy(const struct tutti_copy_end *source,
-                                  const struct tutti_copy_end *target,
-                                  const struct tutti_region *region, cl_event *event) {
-    const struct tutti_real_device *device = source->copy->device;
-    const cl_icd_dispatch *driver = device->dispatch;
+cl_int tutti_copy_enqueue_copy(const struct tutti_copy_end *source,
+                               const struct tutti_copy_end *target,
+                               const struct tutti_region *region, cl_command_queue queue,
+                               cl_event *event) {
+    const cl_icd_dispatch *driver = source->copy->device->dispatch;
     const struct tutti_place *from = source->place, *to = target->place;
     if (tutti_region_is_linear(region))
-        return driver->clEnqueueCopyBuffer(device->place.uploads, source->copy->mem,
-                                           target->copy->mem, tutti_place_first(from),
-                                           tutti_place_first(to), region->size[0], 0, NULL, event);
+        return driver->clEnqueueCopyBuffer(queue, source->copy->mem, target->copy->mem,
+                                           tutti_place_first(from), tutti_place_first(to),
+                                           region->size[0], 0, NULL, event);
     struct tutti_place flat_from = without_slices(from, region);
     struct tutti_place flat_to = without_slices(to, region);
-    return driver->clEnqueueCopyBufferRect(device->place.uploads, source->copy->mem,
-                                           target->copy->mem, flat_from.origin, flat_to.origin,
-                                           region->size, flat_from.row_pitch, flat_from.slice_pitch,
+    return driver->clEnqueueCopyBufferRect(queue, source->copy->mem, target->copy->mem,
+                                           flat_from.origin, flat_to.origin, region->size,
+                                           flat_from.row_pitch, flat_from.slice_pitch,
                                            flat_to.row_pitch, flat_to.slice_pitch, 0, NULL, event);
 }
 
@@ -413,7 +420,8 @@ cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_c
     cl_event event;
     tutti_driver_lock(source->copy->device);
     cl_int error = image ? enqueue_image_copy(source, target, region, &event)
-                         : enqueue_buffer_copy(source, target, region, &event);
+                         : tutti_copy_enqueue_copy(source, target, region,
+                                                   source->copy->device->place.uploads, &event);
     /* PoCL 3.1 takes boxes of one buffer for overlapping that do not: who asked was told before. */
     if (error == CL_MEM_COPY_OVERLAP)
         error = enqueue_rows(source, target, region, &event);

@@ -44,6 +44,10 @@ cl_int tutti_copy_enqueue(const struct tutti_copy *copy, cl_command_queue queue,
 
 cl_int tutti_copy_fill(const struct tutti_copy *copy, size_t offset, size_t size,
                        const void *pattern, size_t pattern_size);
+/* The same as a command of the caller's queue, likewise. */
+cl_int tutti_copy_enqueue_fill(const struct tutti_copy *copy, cl_command_queue queue, size_t offset,
+                               size_t size, const void *pattern, size_t pattern_size,
+                               cl_event *event);
 /* `pixel` is the color in the image's format (memory/color.h). */
 cl_int tutti_copy_fill_image(const struct tutti_view *view, const struct tutti_copy *copy,
                              const struct tutti_place *place, const struct tutti_region *region,
@@ -57,5 +61,11 @@ struct tutti_copy_end {
 };
 cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                        const struct tutti_region *region);
+/* The same for two buffers as a command of the caller's queue, likewise; their views do not count.
+ */
+cl_int tutti_copy_enqueue_copy(const struct tutti_copy_end *source,
+                               const struct tutti_copy_end *target,
+                               const struct tutti_region *region, cl_command_queue queue,
+                               cl_event *event);
 
 #endif

@@ -72,7 +72,8 @@ struct tutti_view {
     struct tutti_last_user *last_user; /* sched/batch.h: a reference, and if that one writes */
     bool last_writes;
     unsigned long last_writer; /* `order` of the last user that writes, which may be gone; or 0 */
-    bool last_alone; /* no other device task uses it, but those which that one comes after */
+    bool last_alone; /* no other device task uses it, but those which that one comes after; */
+    bool all_free;   /* or all of them wait for nothing else than devices (sched/batch.h) */
     unsigned open_users;
     unsigned placed; /* bit of the device that the host put its content on; 0: none */
     struct tutti_real_device *seat; /* where short commands used it last */

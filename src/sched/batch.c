@@ -41,6 +41,11 @@
 #define MUCH ((size_t)512 << 10)
 #define AHEAD 2 /* batches for each device, so that none waits for the next one */
 
+/* Does it wait for nothing else than devices, by now or from the start? */
+static bool goes_freely(struct tutti_batch *batch) {
+    return batch->free || tutti_batch_is_ready(batch);
+}
+
 /* Makes the batch the last user of the view. */
 static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool writes) {
     if (writes)
@@ -50,8 +55,9 @@ static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool w
         view->last_alone = view->last_alone || writes;
         return;
     }
-    view->last_alone =
-        writes || (view->last_user ? view->last_writes : tutti_version_users(view).all == 1);
+    bool first = tutti_version_users(view).all == 1;
+    view->last_alone = writes || (view->last_user ? view->last_writes : first);
+    view->all_free = (first || view->all_free) && goes_freely(batch);
     if (view->last_user)
         tutti_last_user_release(view->last_user);
     atomic_fetch_add(&batch->user.references, 1);
@@ -109,9 +115,10 @@ static bool is_brief(const struct tutti_device_task *task) {
     return policy == ALWAYS || (tutti_batch_goes_by_time() && task->time > 0 && task->time <= most);
 }
 
-/* A longer kernel on data that is on a GPU, or goes there: others may be chained to it. */
+/* A longer kernel, or copy, on data that is on a GPU, or goes there: others may be chained to it.
+ */
 static bool is_chained(const struct tutti_device_task *task) {
-    bool chained = policy == AUTO && task->kernel && task->time > TUTTI_BRIEF &&
+    bool chained = policy == AUTO && task->model && task->time > TUTTI_BRIEF &&
                    task->time <= CHAINED && task->count > 0;
     for (unsigned i = 0; i < task->count; i++)
         chained = chained && !task->use[i].view->at_home;
@@ -120,8 +127,8 @@ static bool is_chained(const struct tutti_device_task *task) {
 
 /* With any other policy than AUTO it is short, or is to go through StarPU. */
 static bool may_be_lone(const struct tutti_device_task *task) {
-    return policy == AUTO && task->kernel && task->time > TUTTI_BRIEF &&
-           (task->time <= LONE || tutti_direct_serves_all() || is_chained(task));
+    bool longer = policy == AUTO && task->kernel && task->time > TUTTI_BRIEF;
+    return (longer && (task->time <= LONE || tutti_direct_serves_all())) || is_chained(task);
 }
 
 static bool make_room(struct tutti_batch *batch, unsigned more) {
@@ -196,11 +203,6 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     batch->shares = batch->shares || task->shares;
 }
 
-/* Does it wait for nothing else than devices, by now or from the start? */
-static bool goes_freely(struct tutti_batch *batch) {
-    return batch->free || tutti_batch_is_ready(batch);
-}
-
 /* How many commands of the batch, which may be NULL, use the view, and how all of them do. */
 static unsigned users_in(const struct tutti_batch *batch, const struct tutti_view *view,
                          enum starpu_data_access_mode *mode) {
@@ -232,10 +234,13 @@ static bool joins_freely(struct tutti_batch *batch, const struct tutti_device_ta
         struct tutti_version_users users = tutti_version_users(view);
         if (users.all <= within + 1)
             continue;
-        if (within || users.of_host > 0)
+        if (users.of_host > 0 || (within && !view->all_free))
             return false;
+        if (within)
+            continue;
         struct tutti_batch *last = last_of(view);
-        if ((last && !goes_freely(last)) || (writes && !(last && view->last_alone)))
+        bool known = last && (view->last_alone || view->all_free);
+        if ((last && !goes_freely(last)) || (writes && !known))
             return false;
     }
     return true;
@@ -293,7 +298,8 @@ static double longest_chain(unsigned devices) {
 static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     double most = batch->chained || is_chained(task) ? longest_chain(batch->devices) : LONGEST;
     bool too_long = policy != ALWAYS && batch->expected + task->time > most;
-    bool fits = batch->computes ? !(batch->devices & ~task->devices) : batch->devices & task->devices;
+    bool fits =
+        batch->computes ? !(batch->devices & ~task->devices) : batch->devices & task->devices;
     if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || !fits ||
         batch->longer + longer_in(batch, task) > TUTTI_TOLERATED || !make_room(batch, task->count))
         return false;
@@ -558,14 +564,19 @@ bool tutti_batch_would_take(struct tutti_device_task *task) {
     struct conflicts conflicts = find_conflicts(task);
     if (conflicts.several)
         return false;
-    if (conflicts.open)
-        return takes(conflicts.open, task);
+    if (conflicts.open) /* if that is full it goes, and this one waits for it */
+        return (conflicts.open->devices & task->devices) != 0;
     if (conflicts.running || tutti_direct_would_take(task))
         return true;
-    struct tutti_view *view = task->use->view;
-    struct tutti_batch *last = last_of(view);
     /* Behind a longer kernel it would be a task of its own, and wait for others before it. */
-    return view->at_home && (!last || last->brief) && tutti_version_users(view).of_devices > 0;
+    bool at_home = true, waits = false;
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_view *view = task->use[i].view;
+        struct tutti_batch *last = last_of(view);
+        at_home = at_home && view->at_home && (!last || last->brief);
+        waits = waits || tutti_version_users(view).of_devices > 0;
+    }
+    return at_home && waits;
 }
 
 void tutti_batch_add(struct tutti_device_task *task) {

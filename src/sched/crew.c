@@ -319,8 +319,13 @@ static bool is_whole(const struct tutti_view *view) {
 }
 
 bool tutti_crew_would_take(const struct tutti_device_task *task) {
-    struct tutti_version_users users = tutti_version_users(task->use->view);
-    return is_whole(task->use->view) && users.of_devices > 0 && users.of_host == 0;
+    bool may = true, waits = false;
+    for (unsigned i = 0; i < task->count && may; i++) {
+        struct tutti_version_users users = tutti_version_users(task->use[i].view);
+        may = is_whole(task->use[i].view) && users.of_host == 0;
+        waits = waits || users.of_devices > 0;
+    }
+    return may && waits;
 }
 
 static bool takes(const struct tutti_batch *batch) {

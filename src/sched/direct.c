@@ -23,8 +23,9 @@
  */
 #define MOST 16
 #define MOST_AT_HOME 4
-#define MOST_LONGER 64 /* of those that could not begin earlier elsewhere; the rest is collected   \
-                        */
+#define MOST_LONGER                                                                                \
+    64 /* of those that could not begin earlier elsewhere; the rest is collected                   \
+        */
 /*
  * Of one device that has all, or with what was collected: the program runs so far ahead of it
  * before its commands wait here.
@@ -536,13 +537,22 @@ static bool has_one_time(const struct tutti_real_device *seat,
 }
 
 bool tutti_direct_would_take(const struct tutti_device_task *task) {
-    const struct tutti_device_use *use = task->use;
-    const struct tutti_real_device *seat = use->view->seat;
-    if (!tutti_direct_is_wanted() || (!seat && !use->view->at_home) ||
-        (seat && tutti_link_delays_events(seat)) || !has_one_time(seat, task))
+    const struct tutti_real_device *seat = NULL;
+    bool at_home = true, takes = tutti_direct_is_wanted();
+    for (unsigned i = 0; i < task->count; i++) {
+        const struct tutti_view *view = task->use[i].view;
+        at_home = at_home && view->at_home;
+        seat = view->seat ? view->seat : seat;
+    }
+    if (!takes || (!seat && !at_home) || (seat && tutti_link_delays_events(seat)) ||
+        !has_one_time(seat, task))
         return false;
     /* At home any device stands for all. */
     const struct tutti_real_device *device = seat ? seat : tutti_devices()->device[0];
-    return tutti_stay_is_there(use->view, device, use->mode) ||
-           tutti_stay_is_ready(use->view, device, use->mode, 0);
+    for (unsigned i = 0; i < task->count && takes; i++) {
+        const struct tutti_device_use *use = &task->use[i];
+        takes = tutti_stay_is_there(use->view, device, use->mode) ||
+                tutti_stay_is_ready(use->view, device, use->mode, 0);
+    }
+    return takes;
 }

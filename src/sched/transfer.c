@@ -108,7 +108,7 @@ static void start(struct tutti_command *command) {
         return;
     }
     if (command->joins) {
-        if (tutti_transfer_go_direct(transfer))
+        if (transfer->go_direct(transfer))
             return;
         tutti_batch_flush(&command->event->context->graph);
     }

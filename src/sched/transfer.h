@@ -18,7 +18,8 @@ struct tutti_transfer {
         struct tutti_command command;
         struct tutti_device_task task; /* see tutti_transfer_offer */
     };
-    struct tutti_device_use direct;
+    struct tutti_device_use direct[2];
+    bool (*go_direct)(struct tutti_transfer *transfer); /* NULL: it never is a device task */
     struct tutti_acquisition acquisition;
     bool (*prepare)(
         struct tutti_transfer *transfer); /* coherence, in dispatch order; may be NULL */
@@ -83,11 +84,22 @@ void tutti_transfer_note_host(struct tutti_transfer *transfer, const void *base,
 struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
 
 /*
- * A read, write, map or unmap that is filled may be executed as a device task, if it is small
- * enough: what may happen is decided when it is dispatched. True: it is under way.
+ * A read, write, map or unmap that is filled, or a fill or copy (within), may be executed as a
+ * device task: what happens is decided when it is dispatched. `go_direct` says true if it is under
+ * way then.
  */
 void tutti_transfer_offer(struct tutti_transfer *transfer);
-bool tutti_transfer_go_direct(struct tutti_transfer *transfer);
+void tutti_transfer_offer_within(struct tutti_transfer *transfer);
+
+/*
+ * Such a task whose bytes the host moves, after what is on the device's queue already: `work` does,
+ * or is NULL.
+ */
+cl_int tutti_transfer_by_host(struct tutti_transfer *transfer,
+                              const struct tutti_real_device *device, cl_command_queue queue,
+                              void (*work)(const struct tutti_transfer *transfer,
+                                           const struct tutti_storage *const *storage),
+                              const struct tutti_storage *const *storage);
 
 /*
  * Does the dispatching thread copy it within the host's memory itself? Other commands, which might

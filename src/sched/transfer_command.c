@@ -119,6 +119,7 @@ struct tutti_command *tutti_transfer_copy(cl_mem source, const struct tutti_plac
     transfer->place[0] = *from;
     transfer->place[1] = *to;
     transfer->region = *region;
+    tutti_transfer_offer_within(transfer);
     return &transfer->command;
 }
 
@@ -139,6 +140,7 @@ struct tutti_command *tutti_transfer_fill(cl_mem mem, size_t offset, size_t size
     transfer->region = tutti_region_linear(size);
     memcpy(transfer->pattern.bytes, pattern, pattern_size);
     transfer->pattern.size = pattern_size;
+    tutti_transfer_offer_within(transfer);
     return &transfer->command;
 }
 

@@ -84,24 +84,31 @@ static bool moves_nothing(const struct tutti_transfer *transfer, const char *byt
                          host_memory(transfer) + tutti_place_first(&transfer->place[1]));
 }
 
-/* After what is on the device's queue already. */
-static cl_int move_by_host(const struct tutti_transfer *transfer,
-                           const struct tutti_real_device *device, cl_command_queue queue,
-                           char *bytes) {
+cl_int tutti_transfer_by_host(struct tutti_transfer *transfer,
+                              const struct tutti_real_device *device, cl_command_queue queue,
+                              void (*work)(const struct tutti_transfer *transfer,
+                                           const struct tutti_storage *const *storage),
+                              const struct tutti_storage *const *storage) {
     cl_event event = transfer->command.event;
-    const struct tutti_place *there = &transfer->place[0], *here = &transfer->place[1];
-    char *memory = host_memory(transfer);
-    bool moves = !moves_nothing(transfer, bytes);
+    transfer->task.result = CL_COMPLETE;
     cl_int error = tutti_driver_finish(device, queue);
     if (event->profiled)
         event->started = tutti_runtime_now();
-    if (moves && direction(transfer) == UP)
-        tutti_region_copy(bytes, there, memory, here, &transfer->region);
-    else if (moves)
-        tutti_region_copy(memory, here, bytes, there, &transfer->region);
+    if (work)
+        work(transfer, storage);
     if (event->profiled)
         event->ended = tutti_runtime_now();
     return error;
+}
+
+static void move_by_host(const struct tutti_transfer *transfer,
+                         const struct tutti_storage *const *storage) {
+    const struct tutti_place *there = &transfer->place[0], *here = &transfer->place[1];
+    char *memory = host_memory(transfer), *bytes = storage[0]->bytes;
+    if (direction(transfer) == UP)
+        tutti_region_copy(bytes, there, memory, here, &transfer->region);
+    else
+        tutti_region_copy(memory, here, bytes, there, &transfer->region);
 }
 
 /* The end of all that is on the queue. */
@@ -132,11 +139,12 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     /* Host memory has no times but those of the host, for who asks. */
     bool by_host = storage[0]->bytes && !tutti_direct_streams(device);
     bool timed = by_host && task->command.event->profiled;
-    if (moves_nothing(transfer, storage[0]->bytes) && !timed) {
+    bool still = moves_nothing(transfer, storage[0]->bytes);
+    if (still && !timed) {
         error = mark(task, device, queue, event);
     } else if (by_host) {
-        task->result = CL_COMPLETE;
-        error = move_by_host(transfer, device, queue, storage[0]->bytes);
+        error =
+            tutti_transfer_by_host(transfer, device, queue, still ? NULL : move_by_host, storage);
     } else {
         tutti_view_lock_home(task->use->view, device, tutti_region_bytes(&transfer->region),
                              transfer->mapping == TUTTI_UNMAP);
@@ -149,17 +157,6 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     else if (transfer->mapping == TUTTI_MAP && error == CL_SUCCESS)
         error = tutti_transfer_begin_map(transfer);
     return error;
-}
-
-void tutti_transfer_offer(struct tutti_transfer *transfer) {
-    cl_mem mem = transfer->mem[0];
-    struct tutti_device_task *task = &transfer->task;
-    if (mem->type != CL_MEM_OBJECT_BUFFER || mem->parent || (mem->host_ptr && !transfer->mapping))
-        return;
-    task->enqueue = enqueue;
-    task->command.joins = true;
-    task->use = &transfer->direct;
-    task->count = 1;
 }
 
 /* Then the program's thread may move what is too much, or too scattered, for others. */
@@ -208,7 +205,7 @@ static bool is_doubtful(const struct tutti_transfer *transfer) {
     return doubtful || (transfer->writes && !tutti_transfer_is_mapped(transfer));
 }
 
-bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
+static bool go_direct(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     struct tutti_device_task *task = &transfer->task;
     struct tutti_view *view = mem->view;
@@ -220,7 +217,7 @@ bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
         (!view->at_home && tutti_version_pins(mem) > (transfer->mapping ? 1 : 0)))
         return false;
     task->devices = mem->devices & (view->seat && is_at_home(view) ? 1u << view->seat->index : ~0u);
-    transfer->direct = (struct tutti_device_use){
+    transfer->direct[0] = (struct tutti_device_use){
         .view = view,
         .mode = whole ? STARPU_W
                 : up  ? STARPU_RW
@@ -239,4 +236,16 @@ bool tutti_transfer_go_direct(struct tutti_transfer *transfer) {
         tutti_history_overwrite(&mem->history);
     tutti_batch_add(task);
     return true;
+}
+
+void tutti_transfer_offer(struct tutti_transfer *transfer) {
+    cl_mem mem = transfer->mem[0];
+    struct tutti_device_task *task = &transfer->task;
+    if (mem->type != CL_MEM_OBJECT_BUFFER || mem->parent || (mem->host_ptr && !transfer->mapping))
+        return;
+    transfer->go_direct = go_direct;
+    task->enqueue = enqueue;
+    task->command.joins = true;
+    task->use = transfer->direct;
+    task->count = 1;
 }
