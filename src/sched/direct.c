@@ -18,8 +18,8 @@
 #include <string.h>
 
 /*
- * Commands of one batch: more are worth a StarPU task, in which the device's own thread enqueues
- * them. PoCL may execute them in the thread that waits, which may be the program's.
+ * Commands that are under way: more are worth a StarPU task, in which the device's own thread
+ * enqueues them. PoCL may execute them in the thread that waits, which may be the program's.
  */
 #define MOST 16
 #define MOST_AT_HOME 4
@@ -31,8 +31,6 @@
  * before its commands wait here.
  */
 #define MOST_STREAMED 1024
-/* Commands that may be under way on a device when one more comes. */
-#define MOST_AHEAD 4
 /* The same for each lane that may be used, where some other device might be free for the next. */
 #define MOST_AHEAD_IN_LANE 4
 
@@ -161,7 +159,7 @@ static bool has_time(const struct tutti_real_device *device, unsigned length, bo
     if (device->shares_host && !device->place.synchronous && under_way &&
         tutti_direct_is_at_work(device))
         return false;
-    unsigned most = device->shares_host ? MOST_AT_HOME : under_way ? MOST_AHEAD : MOST;
+    unsigned most = device->shares_host ? MOST_AT_HOME : MOST;
     unsigned aside = tutti_lanes_busy(device);
     return (under_way > aside ? under_way - aside : 0) + length <= most;
 }
@@ -396,10 +394,7 @@ static bool choose_lane(struct tutti_batch *batch) {
             before ? (unsigned)__builtin_ctz(before) : tutti_lanes_choose(device, lanes, profiled);
         bool several = (before & (before - 1)) != 0;
         bool untimed = profiled && lane < TUTTI_LANE_MEASURED;
-        /* On the first lanes a chain is StarPU's, but for longer kernels and those behind them. */
-        bool is_starpus =
-            lanes == 1 && batch->length > 1 && !batch->lone && tutti_direct_busy(device) == 0;
-        if (several || untimed || is_starpus)
+        if (several || untimed)
             return false;
     }
     tutti_lanes_enter(batch, lane);

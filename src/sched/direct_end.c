@@ -30,7 +30,7 @@ static struct {
     pthread_cond_t wake;
     struct tutti_batch *first, **last; /* to be completed, oldest first */
     atomic_uint count;
-    atomic_uint sleepers; /* see tutti_direct_note_sleeper */
+    atomic_uint sleepers;            /* see tutti_direct_note_sleeper */
     unsigned count_in[LANES], lanes; /* of each lane; lanes that have some */
     unsigned look;                   /* counts the thread's looks */
     struct tutti_job watch;
@@ -83,13 +83,43 @@ void tutti_direct_start(struct tutti_batch *batch) {
                                                            : TUTTI_ENDS_UNSEEN);
 }
 
+/* The last one that is listed for the lane; NULL: there is none. */
+static const struct tutti_batch *find_last(unsigned lane) {
+    const struct tutti_batch *last = NULL;
+    pthread_mutex_lock(&direct.lock);
+    for (const struct tutti_batch *batch = direct.first; batch; batch = batch->next_direct)
+        last = lane_of(batch) == lane ? batch : last;
+    pthread_mutex_unlock(&direct.lock);
+    return last;
+}
+
+/* All of the queue up to that one are over; whose end is seen by an event has its result there. */
+static void note_over(cl_command_queue queue, const struct tutti_batch *last) {
+    bool listed = last != NULL;
+    pthread_mutex_lock(&direct.lock);
+    for (struct tutti_batch *batch = direct.first; batch && listed; batch = batch->next_direct) {
+        if (batch->queue == queue && !batch->end && !batch->marker)
+            batch->over = true;
+        listed = batch != last;
+    }
+    pthread_mutex_unlock(&direct.lock);
+}
+
+/* Waits for the batch, which was taken. With its lane's lock: nobody else takes one. */
+static void wait_for(struct tutti_batch *batch) {
+    cl_command_queue queue = batch->queue;
+    const struct tutti_batch *last = find_last(lane_of(batch));
+    if (tutti_execution_wait(batch))
+        note_over(queue, last);
+}
+
 /* Completes a batch that was taken, when it is over. With its lane's lock, which this opens. */
 static void complete(struct tutti_batch *batch) {
     unsigned lane = lane_of(batch);
     if (batch->device->place.synchronous)
         tutti_direct_start(batch);
     else
-        tutti_execution_wait(batch);
+        wait_for(batch);
     tutti_direct_leave(batch);
     tutti_execution_collect(batch);
     pthread_mutex_unlock(&completing[lane]);
@@ -232,15 +262,31 @@ void tutti_direct_hurry(void) {
     tutti_crew_hurry();
 }
 
-/* Completes a batch that comes before the event; false: see find_before_event. */
+/* The oldest short one with whose end others are given to devices, as the event's may be. Lock
+ * held. */
+static struct tutti_batch *find_followed(const struct _cl_event *event) {
+    struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
+    while (batch && !(batch->brief && batch->context == event->context &&
+                      atomic_load(&batch->state) == TUTTI_BATCH_FOLLOWED))
+        batch = batch->next_direct;
+    return batch;
+}
+
+/*
+ * Completes a batch that comes before the event, or one for which that may wait; false: there is
+ * none any more.
+ */
 static bool complete_before(cl_event event, bool only_if_over) {
     pthread_mutex_lock(&direct.lock);
     struct tutti_batch *batch = find_before_event(event);
+    bool known = batch != NULL;
+    if (!known)
+        batch = find_followed(event);
     bool may = batch && (!only_if_over || is_over(batch));
     unsigned lane = batch ? lane_of(batch) : 0;
     pthread_mutex_unlock(&direct.lock);
     if (may)
-        complete_next(lane, event);
+        complete_next(lane, known ? event : NULL);
     return may;
 }
 

@@ -222,11 +222,10 @@ static bool is_looked_for(const struct tutti_batch *batch) {
              (tutti_lanes_busy(batch->device) || tutti_driver_is_wanted(batch->device))));
 }
 
-void tutti_execution_wait(struct tutti_batch *batch) {
+bool tutti_execution_wait(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
-    cl_int error;
     if (batch->over)
-        return;
+        return false;
     if (is_looked_for(batch)) { /* nothing else flushes what is only looked at */
         tutti_driver_take(device);
         show_end(batch);
@@ -235,16 +234,15 @@ void tutti_execution_wait(struct tutti_batch *batch) {
     if (batch->end) {
         /* Its command's result is asked for anyway. */
         tutti_driver_await(device, batch->end, batch->expected);
-        return;
+        return false;
     }
-    if (!batch->marker) {
-        error = tutti_driver_finish(device, batch->queue);
-    } else {
-        error = tutti_driver_wait(device, batch->marker);
-        batch->marker = NULL;
-    }
+    bool looks = batch->marker != NULL;
+    cl_int error = looks ? tutti_driver_wait(device, batch->marker)
+                         : tutti_driver_finish(device, batch->queue);
+    batch->marker = NULL;
     if (error != CL_SUCCESS)
         batch->outcome = error;
+    return !looks && error == CL_SUCCESS;
 }
 
 static cl_ulong profile(const cl_icd_dispatch *driver, cl_event event, cl_profiling_info what) {

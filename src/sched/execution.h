@@ -40,8 +40,11 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending);
 void tutti_execution_flush(struct tutti_batch *batch);
 void tutti_execution_mark(struct tutti_batch *batch);
 bool tutti_execution_is_over(struct tutti_batch *batch);
-/* By who took the batch, so that no other thread asks for it. */
-void tutti_execution_wait(struct tutti_batch *batch);
+/*
+ * By who took the batch, so that no other thread asks for it. True: all is over that was on its
+ * queue when this was called.
+ */
+bool tutti_execution_wait(struct tutti_batch *batch);
 
 /* The device is done with the batch, or about to be: takes results and times. */
 void tutti_execution_collect(struct tutti_batch *batch);
