@@ -8,10 +8,11 @@
 #include "sched/pool.h"
 
 /*
- * Bytes: of one that is early, whose transfer is short; and of all together on a device, as they
- * can't be evicted.
+ * Bytes: of one that is early, whose transfer is short, or that needs none as all of it is written;
+ * and of all together on a device, as they can't be evicted.
  */
 #define LARGEST_EARLY ((size_t)256 << 10)
+#define LARGEST_WRITTEN_EARLY ((size_t)16 << 20)
 #define MOST_EARLY ((size_t)64 << 20)
 
 static atomic_size_t early[TUTTI_MAX_DEVICES]; /* bytes */
@@ -87,9 +88,11 @@ bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device
     return mode == STARPU_W ? allocated : valid;
 }
 
-static bool may_be_early(struct tutti_view *view, const struct tutti_real_device *device) {
+static bool may_be_early(struct tutti_view *view, const struct tutti_real_device *device,
+                         enum starpu_data_access_mode mode) {
+    size_t most = mode == STARPU_W ? LARGEST_WRITTEN_EARLY : LARGEST_EARLY;
     starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
-    if (view->at_home || device->at_home || view->size > LARGEST_EARLY || view->home_is_users ||
+    if (view->at_home || device->at_home || view->size > most || view->home_is_users ||
         view->root != view || view->sibling || view->svm || view->shape.type ||
         atomic_load_explicit(&view->holders, memory_order_acquire) > 0 ||
         (handle && tutti_interface_is_elsewhere(handle)))
@@ -102,8 +105,8 @@ static bool may_be_early(struct tutti_view *view, const struct tutti_real_device
 }
 
 bool tutti_stay_may_be_early(struct tutti_view *view, const struct tutti_real_device *device,
-                             unsigned users) {
-    return has_users(view, users) && may_be_early(view, device);
+                             enum starpu_data_access_mode mode, unsigned users) {
+    return has_users(view, users) && may_be_early(view, device, mode);
 }
 
 static bool make_early(struct tutti_stay *stay) {
@@ -206,7 +209,7 @@ struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_d
     if (mode == STARPU_R && view->history->takes_turns && is_on_no_other(view, device))
         mode = STARPU_RW;
     stay->writes = mode != STARPU_R;
-    stay->early = alone && may_be_early(view, device) && make_early(stay);
+    stay->early = alone && may_be_early(view, device, mode) && make_early(stay);
     stay->silent = stay->early || (alone && tutti_view_is_just_home(view));
     if (stay->early || (stay->silent && tutti_devices()->count == 1))
         stay->writes = true; /* no other device would read at the same time */

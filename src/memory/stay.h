@@ -70,9 +70,12 @@ bool tutti_stay_orders(struct tutti_view *view, const struct tutti_real_device *
 bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device *device,
                          enum starpu_data_access_mode mode, unsigned users);
 
-/* May it be an early one? Only small buffers that are just home. `users` as above. */
+/*
+ * May it be an early one? Only buffers that are just home, small ones if they are not overwritten.
+ * `users` as above.
+ */
 bool tutti_stay_may_be_early(struct tutti_view *view, const struct tutti_real_device *device,
-                             unsigned users);
+                             enum starpu_data_access_mode mode, unsigned users);
 
 /*
  * StarPU allocates the view's copy on the device: is there an early one? Then it is StarPU's, with

@@ -52,8 +52,8 @@ static void start(struct tutti_command *command) {
     size_t size = copy->mem[TARGET]->size;
     leave_ahead(copy);
     struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false, TUTTI_USER_DEVICE);
-    struct tutti_view *target =
-        tutti_version_take(copy->mem[TARGET], !command->keeps_storage, TUTTI_USER_DEVICE);
+    struct tutti_view *target = tutti_version_take_for_launch(
+        copy->mem[TARGET], !command->keeps_storage, !tutti_is_one_device(copy->task.devices));
     copy->uses[SOURCE] = (struct tutti_device_use){.view = source, .mode = STARPU_R};
     copy->uses[TARGET] = (struct tutti_device_use){.view = target, .mode = STARPU_W};
     if (!tutti_coherence_read(source, copy->offset, copy->offset + size) ||

@@ -21,7 +21,8 @@
  * Commands that are under way: more are worth a StarPU task, in which the device's own thread
  * enqueues them. PoCL may execute them in the thread that waits, which may be the program's.
  */
-#define MOST 16
+#define MOST 32
+#define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
 #define MOST_AT_HOME 4
 #define MOST_LONGER                                                                                \
     64 /* of those that could not begin earlier elsewhere; the rest is collected                   \
@@ -146,7 +147,8 @@ static void granted(struct tutti_stay *stay, void *batch) {
  * executes nothing before somebody waits. Behind longer kernels nothing goes that may find another
  * device free, but what goes `behind` them anyway.
  */
-static bool has_time(const struct tutti_real_device *device, unsigned length, bool behind) {
+static bool has_time(const struct tutti_real_device *device, const struct tutti_device_task *first,
+                     unsigned length, bool behind) {
     unsigned under_way = atomic_load(&commands[device->index]);
     if (tutti_room_working(device) || atomic_load(&delayed[device->index]))
         return false;
@@ -159,7 +161,8 @@ static bool has_time(const struct tutti_real_device *device, unsigned length, bo
     if (device->shares_host && !device->place.synchronous && under_way &&
         tutti_direct_is_at_work(device))
         return false;
-    unsigned most = device->shares_host ? MOST_AT_HOME : MOST;
+    bool profiled = under_way && first->command.event->profiled;
+    unsigned most = device->shares_host ? MOST_AT_HOME : profiled ? MOST_PROFILED : MOST;
     unsigned aside = tutti_lanes_busy(device);
     return (under_way > aside ? under_way - aside : 0) + length <= most;
 }
@@ -224,7 +227,7 @@ static bool goes_behind(const struct tutti_batch *batch, const struct tutti_real
 static bool has_room(const struct tutti_real_device *device, const struct tutti_batch *batch) {
     unsigned lanes = tutti_lanes_for(batch, device);
     return lanes > 1 ? has_lane(device, lanes, batch->length, batch->devices)
-                     : has_time(device, batch->length, goes_behind(batch, device));
+                     : has_time(device, batch->first, batch->length, goes_behind(batch, device));
 }
 
 /* Something goes through StarPU: does it wait for longer kernels, or might it be done meanwhile? */
@@ -252,7 +255,7 @@ static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device
         unsigned users = tutti_batch_users(batch, use->view);
         use->stay = tutti_stay_take(use->view, device, use->mode);
         if (use->stay || tutti_stay_is_ready(use->view, device, use->mode, users) ||
-            tutti_stay_may_be_early(use->view, device, users))
+            tutti_stay_may_be_early(use->view, device, use->mode, users))
             continue;
         if (tutti_stay_is_there(use->view, device, STARPU_R)) /* so not for writing */
             use->view->history->takes_turns = true;
@@ -513,7 +516,7 @@ static bool has_time_for(const struct tutti_real_device *device,
     bool longer = task->time > TUTTI_BRIEF || tutti_direct_busy(device) > 0;
     return task->shares && tutti_lanes_are_there(device)
                ? has_lane(device, task->parts, 1, task->devices)
-               : has_time(device, 1, longer && comes_after(task->use, task->count, device));
+               : has_time(device, task, 1, longer && comes_after(task->use, task->count, device));
 }
 
 bool tutti_direct_goes_on(const struct tutti_batch *batch, const struct tutti_device_task *task) {

@@ -22,8 +22,7 @@
  * both directions may be wanted at once. What the program itself waits for may be larger: it starts
  * nothing meanwhile. So may what a device streams (direct.h), whose kernels want all cores anyway.
  */
-#define LARGEST ((size_t)256 << 10)
-#define LARGEST_BLOCKING ((size_t)1 << 20)
+#define LARGEST ((size_t)1 << 20)
 #define LARGEST_PINNED ((size_t)4 << 20)
 #define LARGEST_MAPPED ((size_t)16 << 20)
 #define LARGEST_STREAMED ((size_t)4 << 20)
@@ -187,7 +186,7 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
         (transfer->region.size[2] > 1 ||
          tutti_copy_overhangs(view, &transfer->place[0], &transfer->region)))
         return 0;
-    if (size <= (transfer->task.command.event->caller_runs ? LARGEST_BLOCKING : LARGEST))
+    if (size <= LARGEST)
         return TIME + (double)size / RATE;
     size_t most = transfer->mapping ? LARGEST_MAPPED : LARGEST_PINNED;
     return size <= most && is_pinned(transfer) ? TIME : 0;
