@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: MIT
-noinst_PROGRAMS += bench/overhead
-bench_overhead_SOURCES = bench/overhead.c
+TURNS = bench/common/turns.c bench/common/turns.h
+TURNS_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
+noinst_PROGRAMS += bench/overhead bench/shapes
+bench_overhead_CPPFLAGS = $(TURNS_CPPFLAGS)
+bench_overhead_SOURCES = bench/overhead.c $(TURNS)
 bench_overhead_LDADD = $(OPENCL_LIBS)
+bench_shapes_CPPFLAGS = $(TURNS_CPPFLAGS)
+bench_shapes_SOURCES = bench/shapes.c $(TURNS)
+bench_shapes_LDADD = $(OPENCL_LIBS)
 noinst_PROGRAMS += bench/transfers/transfers
 bench_transfers_transfers_SOURCES = \
 	bench/transfers/between.c \

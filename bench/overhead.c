@@ -11,14 +11,11 @@
  * number is the median over the repetitions.
  */
 #define CL_TARGET_OPENCL_VERSION 120
-#include <CL/cl.h>
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "common/turns.h"
 
-#define MOST 8
+#include <pthread.h>
+#include <stdlib.h>
+
 #define BUFFERS 16
 #define THREADS 4
 #define BURST 2000
@@ -26,7 +23,6 @@
 #define LONGER 128
 
 struct target {
-    char name[128];
     cl_context context;
     cl_command_queue queue, loose, many[BUFFERS];
     cl_program program;
@@ -34,34 +30,21 @@ struct target {
     cl_mem buffer[BUFFERS];
 };
 
-static void check(cl_int error, const char *what) {
-    if (error == CL_SUCCESS)
-        return;
-    fprintf(stderr, "%s: error %d\n", what, error);
-    exit(1);
-}
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
 static void launch_in(cl_command_queue queue, cl_kernel kernel, cl_mem *buffer) {
     size_t items = 64;
-    check(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer), "clSetKernelArg");
-    check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &items, 0, NULL, NULL),
-          "clEnqueueNDRangeKernel");
+    turns_check(clSetKernelArg(kernel, 0, sizeof(cl_mem), buffer), "clSetKernelArg");
+    turns_check(clEnqueueNDRangeKernel(queue, kernel, 1, NULL, &items, &items, 0, NULL, NULL),
+                "clEnqueueNDRangeKernel");
 }
 
 static void launch(struct target *t, int i) { launch_in(t->queue, t->kernel, &t->buffer[i]); }
 
 static double burst(struct target *t, int buffers) {
-    double start = now();
+    double start = turns_now();
     for (int i = 0; i < BURST; i++)
         launch(t, i % buffers);
-    check(clFinish(t->queue), "clFinish");
-    return (now() - start) / BURST;
+    turns_check(clFinish(t->queue), "clFinish");
+    return (turns_now() - start) / BURST;
 }
 
 static double chained(struct target *t) { return burst(t, 1); }
@@ -71,20 +54,20 @@ static double independent(struct target *t) { return burst(t, BUFFERS); }
 static double waiting(struct target *t, cl_command_queue queue) {
     size_t items = 64;
     cl_event last = NULL;
-    double start = now();
-    check(clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &t->buffer[0]), "clSetKernelArg");
+    double start = turns_now();
+    turns_check(clSetKernelArg(t->kernel, 0, sizeof(cl_mem), &t->buffer[0]), "clSetKernelArg");
     for (int i = 0; i < BURST; i++) {
         cl_event event;
-        check(clEnqueueNDRangeKernel(queue, t->kernel, 1, NULL, &items, &items, last ? 1 : 0,
-                                     last ? &last : NULL, &event),
-              "clEnqueueNDRangeKernel");
+        turns_check(clEnqueueNDRangeKernel(queue, t->kernel, 1, NULL, &items, &items, last ? 1 : 0,
+                                           last ? &last : NULL, &event),
+                    "clEnqueueNDRangeKernel");
         if (last)
             clReleaseEvent(last);
         last = event;
     }
-    check(clFinish(queue), "clFinish");
+    turns_check(clFinish(queue), "clFinish");
     clReleaseEvent(last);
-    return (now() - start) / BURST;
+    return (turns_now() - start) / BURST;
 }
 
 static double waiting_in_order(struct target *t) { return waiting(t, t->queue); }
@@ -92,12 +75,12 @@ static double waiting_in_order(struct target *t) { return waiting(t, t->queue); 
 static double waiting_out_of_order(struct target *t) { return waiting(t, t->loose); }
 
 static double in_queues(struct target *t, int queues, cl_kernel kernel, int count) {
-    double start = now();
+    double start = turns_now();
     for (int i = 0; i < count; i++)
         launch_in(t->many[i % queues], kernel, &t->buffer[i % BUFFERS]);
     for (int i = 0; i < queues; i++)
-        check(clFinish(t->many[i]), "clFinish");
-    return (now() - start) / count;
+        turns_check(clFinish(t->many[i]), "clFinish");
+    return (turns_now() - start) / count;
 }
 
 static double in_many_queues(struct target *t) { return in_queues(t, BUFFERS, t->kernel, BURST); }
@@ -114,75 +97,76 @@ static void *run_thread(void *argument) {
     int n = thread->number;
     for (int i = 0; i < BURST / THREADS; i++)
         launch_in(t->many[n], t->of_thread[n], &t->buffer[n]);
-    check(clFinish(t->many[n]), "clFinish");
+    turns_check(clFinish(t->many[n]), "clFinish");
     return NULL;
 }
 
 static double from_threads(struct target *t) {
     struct thread threads[THREADS];
-    double start = now();
+    double start = turns_now();
     for (int i = 0; i < THREADS; i++) {
         threads[i] = (struct thread){.target = t, .number = i};
-        check(pthread_create(&threads[i].thread, NULL, run_thread, &threads[i]), "pthread_create");
+        turns_check(pthread_create(&threads[i].thread, NULL, run_thread, &threads[i]),
+                    "pthread_create");
     }
     for (int i = 0; i < THREADS; i++)
         pthread_join(threads[i].thread, NULL);
-    return (now() - start) / BURST;
+    return (turns_now() - start) / BURST;
 }
 
 static double finish(struct target *t) {
-    double start = now();
+    double start = turns_now();
     for (int i = 0; i < SINGLE; i++) {
         launch(t, 0);
-        check(clFinish(t->queue), "clFinish");
+        turns_check(clFinish(t->queue), "clFinish");
     }
-    return (now() - start) / SINGLE;
+    return (turns_now() - start) / SINGLE;
 }
 
 static double write4(struct target *t) {
     cl_int value = 1;
-    double start = now();
+    double start = turns_now();
     for (int i = 0; i < SINGLE; i++)
-        check(clEnqueueWriteBuffer(t->queue, t->buffer[0], CL_TRUE, 4, sizeof(value), &value, 0,
-                                   NULL, NULL),
-              "clEnqueueWriteBuffer");
-    return (now() - start) / SINGLE;
+        turns_check(clEnqueueWriteBuffer(t->queue, t->buffer[0], CL_TRUE, 4, sizeof(value), &value,
+                                         0, NULL, NULL),
+                    "clEnqueueWriteBuffer");
+    return (turns_now() - start) / SINGLE;
 }
 
 static double read4(struct target *t) {
     cl_int value;
-    double start = now();
+    double start = turns_now();
     for (int i = 0; i < SINGLE; i++)
-        check(clEnqueueReadBuffer(t->queue, t->buffer[0], CL_TRUE, 4, sizeof(value), &value, 0,
-                                  NULL, NULL),
-              "clEnqueueReadBuffer");
-    return (now() - start) / SINGLE;
+        turns_check(clEnqueueReadBuffer(t->queue, t->buffer[0], CL_TRUE, 4, sizeof(value), &value,
+                                        0, NULL, NULL),
+                    "clEnqueueReadBuffer");
+    return (turns_now() - start) / SINGLE;
 }
 
 enum fresh { WRITE = 1, RUN = 2, READ = 4 };
 
 static double with_fresh_buffers(struct target *t, int how) {
     static char bytes[1024];
-    double start = now();
+    double start = turns_now();
     for (int i = 0; i < SINGLE; i++) {
         cl_int error;
         cl_mem buffer = clCreateBuffer(t->context, CL_MEM_READ_WRITE, sizeof(bytes), NULL, &error);
-        check(error, "clCreateBuffer");
+        turns_check(error, "clCreateBuffer");
         if (how & WRITE)
-            check(clEnqueueWriteBuffer(t->queue, buffer, CL_TRUE, 0, sizeof(bytes), bytes, 0, NULL,
-                                       NULL),
-                  "clEnqueueWriteBuffer");
+            turns_check(clEnqueueWriteBuffer(t->queue, buffer, CL_TRUE, 0, sizeof(bytes), bytes, 0,
+                                             NULL, NULL),
+                        "clEnqueueWriteBuffer");
         if (how & RUN)
             launch_in(t->queue, t->kernel, &buffer);
         if (how & READ)
-            check(clEnqueueReadBuffer(t->queue, buffer, CL_TRUE, 0, sizeof(bytes), bytes, 0, NULL,
-                                      NULL),
-                  "clEnqueueReadBuffer");
+            turns_check(clEnqueueReadBuffer(t->queue, buffer, CL_TRUE, 0, sizeof(bytes), bytes, 0,
+                                            NULL, NULL),
+                        "clEnqueueReadBuffer");
         else
-            check(clFinish(t->queue), "clFinish");
+            turns_check(clFinish(t->queue), "clFinish");
         clReleaseMemObject(buffer);
     }
-    return (now() - start) / SINGLE;
+    return (turns_now() - start) / SINGLE;
 }
 
 static double fresh_written(struct target *t) { return with_fresh_buffers(t, WRITE); }
@@ -195,10 +179,7 @@ static double longer_in_one(struct target *t) { return in_queues(t, 1, t->longer
 
 static double longer_in_many(struct target *t) { return in_queues(t, BUFFERS, t->longer, LONGER); }
 
-static const struct {
-    const char *name;
-    double (*run)(struct target *);
-} rows[] = {
+static const struct turns_row rows[] = {
     {"kernels on one buffer", chained},
     {"kernels on 16 buffers", independent},
     {"waiting for each other", waiting_in_order},
@@ -214,114 +195,60 @@ static const struct {
     {"longer, on 16 buffers", longer_in_one},
     {"longer, in 16 queues", longer_in_many},
 };
-#define ROWS (sizeof(rows) / sizeof(rows[0]))
 
-static void open_target(struct target *t, cl_device_id device) {
+static struct target *open_target(cl_device_id device) {
+    struct target *t = calloc(1, sizeof(*t));
+    if (!t)
+        exit(1);
     static const char *source =
         "__kernel void touch(__global int *a) { if (a[0] == 12345) a[1] = 0; }"
         "__kernel void turn(__global float *a) { float x = a[get_global_id(0)];"
         "  for (int i = 0; i < 20000; i++) x = fma(x, 0.999f, 0.5f); a[get_global_id(0)] = x; }";
     cl_int error;
     t->context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    check(error, "clCreateContext");
+    turns_check(error, "clCreateContext");
     t->queue = clCreateCommandQueue(t->context, device, 0, &error);
-    check(error, "clCreateCommandQueue");
+    turns_check(error, "clCreateCommandQueue");
     t->loose =
         clCreateCommandQueue(t->context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &error);
-    check(error, "clCreateCommandQueue, out of order");
+    turns_check(error, "clCreateCommandQueue, out of order");
     t->program = clCreateProgramWithSource(t->context, 1, &source, NULL, &error);
-    check(error, "clCreateProgramWithSource");
-    check(clBuildProgram(t->program, 1, &device, "", NULL, NULL), "clBuildProgram");
+    turns_check(error, "clCreateProgramWithSource");
+    turns_check(clBuildProgram(t->program, 1, &device, "", NULL, NULL), "clBuildProgram");
     t->kernel = clCreateKernel(t->program, "touch", &error);
-    check(error, "clCreateKernel");
+    turns_check(error, "clCreateKernel");
     t->longer = clCreateKernel(t->program, "turn", &error);
-    check(error, "clCreateKernel");
+    turns_check(error, "clCreateKernel");
     for (int i = 0; i < THREADS; i++) {
         t->of_thread[i] = clCreateKernel(t->program, "touch", &error);
-        check(error, "clCreateKernel");
+        turns_check(error, "clCreateKernel");
     }
     for (int i = 0; i < BUFFERS; i++) {
         t->many[i] = clCreateCommandQueue(t->context, device, 0, &error);
-        check(error, "clCreateCommandQueue");
+        turns_check(error, "clCreateCommandQueue");
         t->buffer[i] = clCreateBuffer(t->context, CL_MEM_READ_WRITE, 4096, NULL, &error);
-        check(error, "clCreateBuffer");
+        turns_check(error, "clCreateBuffer");
     }
+    return t;
 }
 
-static int ascending(const void *a, const void *b) {
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static int wanted(const char *name, int argc, char **argv) {
-    int named = 0;
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], "--repeat") == 0) {
-            i++;
-            continue;
-        }
-        named = 1;
-        if (strstr(name, argv[i]))
-            return 1;
+static void close_target(struct target *t) {
+    for (int i = 0; i < BUFFERS; i++) {
+        clReleaseMemObject(t->buffer[i]);
+        clReleaseCommandQueue(t->many[i]);
     }
-    return !named;
+    for (int i = 0; i < THREADS; i++)
+        clReleaseKernel(t->of_thread[i]);
+    clReleaseKernel(t->kernel);
+    clReleaseKernel(t->longer);
+    clReleaseProgram(t->program);
+    clReleaseCommandQueue(t->queue);
+    clReleaseCommandQueue(t->loose);
+    clReleaseContext(t->context);
+    free(t);
 }
 
 int main(int argc, char **argv) {
-    static struct target target[MOST];
-    cl_platform_id platforms[MOST];
-    cl_uint count = 0;
-    int targets = 0, repeat = 11;
-    for (int i = 1; i + 1 < argc; i++)
-        if (strcmp(argv[i], "--repeat") == 0 && (repeat = atoi(argv[i + 1])) < 1)
-            repeat = 1;
-    check(clGetPlatformIDs(MOST, platforms, &count), "clGetPlatformIDs");
-    for (cl_uint p = 0; p < count && p < MOST; p++) {
-        cl_device_id device;
-        char name[128];
-        check(clGetPlatformInfo(platforms[p], CL_PLATFORM_NAME, sizeof(name), name, NULL),
-              "clGetPlatformInfo");
-        if (!wanted(name, argc, argv) ||
-            clGetDeviceIDs(platforms[p], CL_DEVICE_TYPE_ALL, 1, &device, NULL) != CL_SUCCESS)
-            continue;
-        memcpy(target[targets].name, name, sizeof(name));
-        open_target(&target[targets++], device);
-    }
-    double *times = calloc(ROWS * MOST * (size_t)repeat, sizeof(*times));
-    if (!times || targets == 0) {
-        fprintf(stderr, "no platform\n");
-        return 1;
-    }
-    for (int r = -1; r < repeat; r++) /* the first round warms up */
-        for (size_t row = 0; row < ROWS; row++)
-            for (int t = 0; t < targets; t++) {
-                double time = rows[row].run(&target[t]);
-                if (r >= 0)
-                    times[(row * MOST + (size_t)t) * (size_t)repeat + (size_t)r] = time;
-            }
-    for (size_t row = 0; row < ROWS; row++) {
-        printf("%-26s", rows[row].name);
-        for (int t = 0; t < targets; t++) {
-            double *list = &times[(row * MOST + (size_t)t) * (size_t)repeat];
-            qsort(list, (size_t)repeat, sizeof(*list), ascending);
-            printf("  %s %.2f us", target[t].name, list[repeat / 2]);
-        }
-        printf("\n");
-    }
-    free(times);
-    for (int t = 0; t < targets; t++) {
-        for (int i = 0; i < BUFFERS; i++) {
-            clReleaseMemObject(target[t].buffer[i]);
-            clReleaseCommandQueue(target[t].many[i]);
-        }
-        for (int i = 0; i < THREADS; i++)
-            clReleaseKernel(target[t].of_thread[i]);
-        clReleaseKernel(target[t].kernel);
-        clReleaseKernel(target[t].longer);
-        clReleaseProgram(target[t].program);
-        clReleaseCommandQueue(target[t].queue);
-        clReleaseCommandQueue(target[t].loose);
-        clReleaseContext(target[t].context);
-    }
-    return 0;
+    const struct turns turns = {rows, sizeof(rows) / sizeof(*rows), open_target, close_target};
+    return turns_main(argc, argv, &turns);
 }

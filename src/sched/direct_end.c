@@ -12,6 +12,7 @@
 #include "sched/lanes.h"
 #include "sched/row.h"
 #include "sched/runtime.h"
+#include "virtual_device/driver.h"
 
 #include <sys/prctl.h>
 
@@ -290,7 +291,30 @@ static bool complete_before(cl_event event, bool only_if_over) {
     return may;
 }
 
+/*
+ * Where each has an event, waits for the last one that comes before this one, without any lock: the
+ * thread wakes once, not at the end of each.
+ */
+static void await_last_before(cl_event event) {
+    struct tutti_real_device *device = tutti_devices()->device[0];
+    cl_event last = NULL;
+    if (!tutti_direct_streams(device))
+        return;
+    pthread_mutex_lock(&direct.lock);
+    for (struct tutti_batch *batch = direct.first; batch && !direct.stopped;
+         batch = batch->next_direct)
+        if (batch->end && tutti_batch_comes_before(batch, event))
+            last = batch->end;
+    if (last && device->dispatch->clRetainEvent(last) != CL_SUCCESS)
+        last = NULL;
+    pthread_mutex_unlock(&direct.lock);
+    if (last)
+        tutti_driver_wait(device, last);
+}
+
 void tutti_direct_help(cl_event event) {
+    if (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
+        await_last_before(event);
     while (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)
         if (!complete_before(event, false)) {
             hurry(); /* it may wait for another queue */

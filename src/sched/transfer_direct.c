@@ -178,10 +178,10 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
         return 0;
     if (transfer->mapping && (at_home || direction(transfer) == NOWHERE))
         return TIME;
+    if (at_home && is_streamed(transfer, size))
+        return TIME; /* it waits for nothing else */
     if (at_home)
-        return tutti_transfer_is_little(transfer) || is_streamed(transfer, size)
-                   ? TIME + (double)size / RATE
-                   : 0;
+        return tutti_transfer_is_little(transfer) ? TIME + (double)size / RATE : 0;
     if (!tutti_region_is_linear(&transfer->region) &&
         (transfer->region.size[2] > 1 ||
          tutti_copy_overhangs(view, &transfer->place[0], &transfer->region)))

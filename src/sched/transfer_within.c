@@ -66,12 +66,11 @@ static bool is_whole(const struct tutti_transfer *transfer, cl_mem target) {
 /* 0: the host does it sooner, or it is too long for its neighbours. */
 static double time_of(const struct tutti_transfer *transfer, bool at_home) {
     size_t size = tutti_region_bytes(&transfer->region);
-    bool streams = tutti_direct_streams(tutti_devices()->device[0]);
     if (!at_home)
         return TIME + (double)size / RATE;
-    return tutti_transfer_is_little(transfer) || (streams && size <= LARGEST_STREAMED)
-               ? TIME + (double)size / RATE_AT_HOME
-               : 0;
+    if (tutti_direct_streams(tutti_devices()->device[0]))
+        return size <= LARGEST_STREAMED ? TIME : 0; /* it waits for nothing else */
+    return tutti_transfer_is_little(transfer) ? TIME + (double)size / RATE_AT_HOME : 0;
 }
 
 /* A box is one command where drivers take it for what it is (device_copy.h). */

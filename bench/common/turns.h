@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Programs that time something in several ways on several platforms: all in one process, in turns,
+ * with the medians in a row for each way.
+ *     PROGRAM [--repeat N] [PLATFORM...]      (parts of platform names; default: all platforms)
+ */
+#ifndef TUTTI_BENCH_TURNS_H
+#define TUTTI_BENCH_TURNS_H
+
+#include <CL/cl.h>
+
+struct target; /* the program's own: what its rows run on */
+
+struct turns_row {
+    const char *name;
+    double (*run)(struct target *target); /* µs */
+};
+
+struct turns {
+    const struct turns_row *rows;
+    int count;
+    struct target *(*open)(cl_device_id device);
+    void (*close)(struct target *target);
+};
+
+/* Ends the process if it is an error. */
+void turns_check(cl_int error, const char *what);
+
+double turns_now(void); /* µs */
+
+/*
+ * The value behind an option of the program's own, such as "--bytes", which is taken out of the
+ * arguments; `otherwise` if it is not there.
+ */
+long turns_option(int *argc, char **argv, const char *name, long otherwise);
+
+/* For main to return. */
+int turns_main(int argc, char **argv, const struct turns *turns);
+
+#endif
