@@ -9,7 +9,7 @@ enum { N = 1024, BUFFERS = 8 }; /* so many work-items that none executes beside 
 #include "mixing.h"
 #include "pocl_gpu.h"
 
-enum { WARM = 12, LENGTH = 30, QUEUES = 3, RANDOM = 300 };
+enum { WARM = 12, LENGTH = 30, FEW = 16, QUEUES = 3, RANDOM = 300 };
 
 /* The second takes some 150 µs, the first none. */
 static const char source[] =
@@ -49,7 +49,7 @@ START_TEST(on_one_buffer) {
     for (unsigned i = 0; i < LENGTH; i++)
         mix_from(queue, 0, 1, 2);
     ck_ok(clFinish(queue));
-    end(3);
+    end(FEW);
 }
 END_TEST
 
@@ -61,7 +61,7 @@ START_TEST(that_take_turns) {
             mix_from(queue, i % 2, !(i % 2), 2);
         ck_ok(clFinish(queue));
     }
-    end(8);
+    end(FEW);
 }
 END_TEST
 
@@ -72,7 +72,7 @@ START_TEST(with_short_ones) {
         add_by(queue, 0, (cl_int)i);
     }
     ck_ok(clFinish(queue));
-    end(4);
+    end(FEW);
 }
 END_TEST
 
@@ -85,7 +85,7 @@ START_TEST(with_reads) {
                                   NULL));
         all_are(values, 0);
     }
-    end(6);
+    end(FEW);
 }
 END_TEST
 
@@ -116,7 +116,7 @@ START_TEST(with_fills_and_copies) {
         expected[2] = expected[0];
     }
     ck_ok(clFinish(queue));
-    end(12);
+    end(FEW);
 }
 END_TEST
 
@@ -151,7 +151,7 @@ START_TEST(with_events) {
     }
     for (unsigned i = 0; i < LENGTH; i++)
         ck_ok(clReleaseEvent(last[i]));
-    end(3);
+    end(FEW);
 }
 END_TEST
 

@@ -61,8 +61,7 @@ struct tutti_copy_end {
 };
 cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                        const struct tutti_region *region);
-/* The same for two buffers as a command of the caller's queue, likewise; their views do not count.
- */
+/* The same for two buffers as a command of the caller's queue, likewise, whatever the views. */
 cl_int tutti_copy_enqueue_copy(const struct tutti_copy_end *source,
                                const struct tutti_copy_end *target,
                                const struct tutti_region *region, cl_command_queue queue,

@@ -76,7 +76,7 @@ struct tutti_view {
     bool all_free;   /* or all of them wait for nothing else than devices (sched/batch.h) */
     unsigned open_users;
     unsigned placed; /* bit of the device that the host put its content on; 0: none */
-    struct tutti_real_device *seat; /* where short commands used it last */
+    struct tutti_real_device *seat; /* where it was used last, at home by short commands */
 
     struct tutti_stay *stay; /* see stay.h */
     /* An early one that StarPU is told of, until it has that storage: then it is ahead of home. */

@@ -115,8 +115,7 @@ static bool is_brief(const struct tutti_device_task *task) {
     return policy == ALWAYS || (tutti_batch_goes_by_time() && task->time > 0 && task->time <= most);
 }
 
-/* A longer kernel, or copy, on data that is on a GPU, or goes there: others may be chained to it.
- */
+/* A longer kernel, or copy, where data may be on a GPU: others may be chained to it. */
 static bool is_chained(const struct tutti_device_task *task) {
     bool chained = policy == AUTO && task->model && task->time > TUTTI_BRIEF &&
                    task->time <= CHAINED && task->count > 0;

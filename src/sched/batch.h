@@ -68,7 +68,7 @@ struct tutti_batch {
     bool direct;         /* past StarPU (direct.h, crew.h) */
     atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
     unsigned looked;     /* when who watches looked at it first; 0: not yet */
-    double wait;         /* of the crew's: µs until devices have ended what is before it */
+    double wait;         /* µs, by the models: until devices have ended what is before it */
     struct tutti_batch *next_direct;
 };
 

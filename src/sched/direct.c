@@ -24,9 +24,8 @@
 #define MOST 32
 #define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
 #define MOST_AT_HOME 4
-#define MOST_LONGER                                                                                \
-    64 /* of those that could not begin earlier elsewhere; the rest is collected                   \
-        */
+/* Of those that could not begin earlier elsewhere; the rest is collected. */
+#define MOST_LONGER 64
 /*
  * Of one device that has all, or with what was collected: the program runs so far ahead of it
  * before its commands wait here.
@@ -67,6 +66,10 @@ bool tutti_direct_has_all(const struct tutti_real_device *device) {
 /* A GPU's commands say which stays they use: note_use. */
 static bool is_gpu(const struct tutti_real_device *device) {
     return tutti_lanes_are_there(device) && !device->at_home;
+}
+
+double tutti_direct_busy(const struct tutti_real_device *device) {
+    return atomic_load_explicit(&lone[device->index], memory_order_relaxed);
 }
 
 /* Does the batch write to the device's copy? */
@@ -186,19 +189,16 @@ static void note_bringing(const struct tutti_batch *batch) {
     }
 }
 
-static void arrive(const struct tutti_batch *batch) {
+static void arrive(struct tutti_batch *batch) {
     note_bringing(batch);
     note_use(batch);
     atomic_fetch_add(&commands[batch->device->index], batch->length);
+    batch->wait = tutti_direct_busy(batch->device);
     if (!batch->lone)
         return;
     atomic_fetch_add(&lone[batch->device->index], (unsigned)batch->expected);
     if (batch->device->at_home && atomic_fetch_add(&lone_at_home, 1) > 0)
         tutti_direct_hurry(); /* the program does not wait for the one before it */
-}
-
-double tutti_direct_busy(const struct tutti_real_device *device) {
-    return atomic_load_explicit(&lone[device->index], memory_order_relaxed);
 }
 
 /* Must who uses that come after others that are on the GPU past StarPU? */

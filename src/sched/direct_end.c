@@ -78,6 +78,8 @@ void tutti_direct_start(struct tutti_batch *batch) {
     /* A marker would come behind longer kernels that are not before the batch. */
     bool longer = !device->at_home && tutti_direct_busy(device) > 0;
     bool later = tutti_direct_streams(device) || tutti_lane_is_aside(batch->lane) || longer;
+    if (longer && batch->lone)
+        tutti_direct_mark(batch);
     tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
     tutti_execution_start(batch, device->place.synchronous ? TUTTI_ENDS_HERE
                                  : later                   ? TUTTI_ENDS_LATER
@@ -109,7 +111,8 @@ static void note_over(cl_command_queue queue, const struct tutti_batch *last) {
 /* Waits for the batch, which was taken. With its lane's lock: nobody else takes one. */
 static void wait_for(struct tutti_batch *batch) {
     cl_command_queue queue = batch->queue;
-    const struct tutti_batch *last = find_last(lane_of(batch));
+    bool unseen = !batch->end && !batch->marker && !batch->over;
+    const struct tutti_batch *last = unseen ? find_last(lane_of(batch)) : NULL;
     if (tutti_execution_wait(batch))
         note_over(queue, last);
 }
@@ -183,10 +186,15 @@ static struct tutti_batch *find_ripe(void) {
     return NULL;
 }
 
-/* In a hurry more often, unless a CPU device needs the cores itself. */
+/*
+ * In a hurry more often, unless a CPU device needs the cores itself; less so if it is for a longer
+ * kernel.
+ */
 static void doze(unsigned length) {
-    bool often = direct.hurry && !tutti_direct_serves_all();
-    struct timespec deadline = tutti_clock_deadline(often ? LOOK / 10 : length);
+    bool longer = direct.first && direct.first->lone;
+    if (direct.hurry && !tutti_direct_serves_all())
+        length = longer ? LOOK / 3 : LOOK / 10;
+    struct timespec deadline = tutti_clock_deadline(length);
     pthread_cond_timedwait(&direct.wake, &direct.lock, &deadline);
     if (++direct.look == 0)
         direct.look = 1;
@@ -263,8 +271,7 @@ void tutti_direct_hurry(void) {
     tutti_crew_hurry();
 }
 
-/* The oldest short one with whose end others are given to devices, as the event's may be. Lock
- * held. */
+/* The oldest short one whose end lets others go, as the event's command may be. Lock held. */
 static struct tutti_batch *find_followed(const struct _cl_event *event) {
     struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
     while (batch && !(batch->brief && batch->context == event->context &&

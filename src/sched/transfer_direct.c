@@ -28,6 +28,7 @@
 #define LARGEST_STREAMED ((size_t)4 << 20)
 #define LEAST_BLOCKING_WRITE ((size_t)16 << 10)
 #define MOST_BLOCKING ((size_t)4 << 20) /* device_copy.c says why */
+#define MOST_BEHIND 1000.0              /* µs of longer kernels, which a blocking one waits for */
 #define TIME 5.0                        /* µs */
 #define RATE 25000.0                    /* bytes per µs */
 
@@ -57,6 +58,7 @@ static bool blocks(const struct tutti_transfer *transfer, const struct tutti_rea
     const struct tutti_device_task *task = &transfer->task;
     size_t size = tutti_region_bytes(&transfer->region);
     if (!(queue == device->place.kernels || queue == device->place.measured) ||
+        tutti_direct_busy(device) > MOST_BEHIND ||
         (tutti_lanes_are_slow(device) && tutti_driver_is_wanted(device)))
         return false;
     return task->command.event->caller_runs && !task->next && !task->measured &&
