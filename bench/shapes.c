@@ -18,7 +18,7 @@ struct target {
     cl_command_queue queue[QUEUES], loose;
     cl_program program;
     cl_kernel kernel, scaled;
-    cl_mem buffer[BUFFERS], parameters, part[PARTS];
+    cl_mem buffer[BUFFERS], parameters, divided, part[PARTS];
     size_t items;
     float *host;
 };
@@ -176,6 +176,13 @@ ROW(parts) {
     give(t->queue[0], t->kernel, t->items / PARTS, 0, NULL, NULL);
 }
 
+/* What a part has is brought to the whole, and back. */
+ROW(part_and_whole) {
+    set(t->kernel, t->part[i % PARTS], t->part[i % PARTS]);
+    give(t->queue[0], t->kernel, t->items / PARTS, 0, NULL, NULL);
+    run_in(t, t->queue[0], t->divided, t->divided);
+}
+
 static double in_queues(struct target *t) {
     double start = turns_now();
     for (unsigned i = 0; i < ROUNDS; i++)
@@ -216,6 +223,7 @@ static const struct turns_row rows[] = {
     {"on eight buffers", apart},
     {"the same in four queues", in_queues},
     {"parts take turns", parts},
+    {"a part, then the whole", part_and_whole},
     {"clFinish after each", waited},
     {"an event waited for each", events_waited},
     {"out of order, with events", events_out_of_order},
@@ -278,10 +286,11 @@ static struct target *open_target(cl_device_id device) {
     for (unsigned i = 0; i < BUFFERS; i++)
         t->buffer[i] = make_buffer(t, bytes);
     t->parameters = make_buffer(t, PARAMETERS * sizeof(float));
+    t->divided = make_buffer(t, bytes);
     for (unsigned i = 0; i < PARTS; i++) {
         cl_buffer_region region = {i * (bytes / PARTS), bytes / PARTS};
-        t->part[i] = clCreateSubBuffer(t->buffer[BUFFERS - 1], CL_MEM_READ_WRITE,
-                                       CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+        t->part[i] = clCreateSubBuffer(t->divided, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                       &region, &error);
         turns_check(error, "clCreateSubBuffer");
     }
     return t;
@@ -292,6 +301,7 @@ static void close_target(struct target *t) {
         clReleaseMemObject(t->part[i]);
     for (unsigned i = 0; i < BUFFERS; i++)
         clReleaseMemObject(t->buffer[i]);
+    clReleaseMemObject(t->divided);
     clReleaseMemObject(t->parameters);
     clReleaseKernel(t->kernel);
     clReleaseKernel(t->scaled);

@@ -41,12 +41,13 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
                                    enum starpu_data_access_mode mode) {
     pthread_mutex_lock(&lock);
     struct tutti_stay *stay = view->stay;
-    if (is_good_for(stay, device, mode))
+    bool good = is_good_for(stay, device, mode);
+    if (good)
         atomic_fetch_add(&stay->references, 1);
-    else
-        stay = NULL;
+    else if (is_good_for(stay, device, STARPU_R))
+        view->history->takes_turns = true;
     pthread_mutex_unlock(&lock);
-    return stay;
+    return good ? stay : NULL;
 }
 
 bool tutti_stay_orders(struct tutti_view *view, const struct tutti_real_device *device,

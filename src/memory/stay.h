@@ -46,7 +46,10 @@ struct tutti_stay {
 bool tutti_stay_is_there(struct tutti_view *view, const struct tutti_real_device *device,
                          enum starpu_data_access_mode mode);
 
-/* The view's stay on that device, good for that mode and acquired: a reference. Else NULL. */
+/*
+ * The view's stay on that device, good for that mode and acquired: a reference. Else NULL. By the
+ * dispatching thread.
+ */
 struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_real_device *device,
                                    enum starpu_data_access_mode mode);
 

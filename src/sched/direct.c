@@ -257,8 +257,6 @@ static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device
         if (use->stay || tutti_stay_is_ready(use->view, device, use->mode, users) ||
             tutti_stay_may_be_early(use->view, device, use->mode, users))
             continue;
-        if (tutti_stay_is_there(use->view, device, STARPU_R)) /* so not for writing */
-            use->view->history->takes_turns = true;
         release_stays(batch); /* those from here on have none */
         return false;
     }
