@@ -357,6 +357,38 @@ START_TEST(what_native_kernels_use_comes_early) {
 }
 END_TEST
 
+/* What one has is brought to the other where both are. */
+START_TEST(a_part_and_the_whole_in_turn) {
+    enum { FIRST = 3, ROUNDS = 10 };
+    static cl_int seen[N];
+    const cl_buffer_region half = {0, BYTES / 2};
+    struct traffic before[2] = {0}, after[2];
+    open_kernels();
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    cl_mem part =
+        ck_made(clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &half, &error));
+    run(set, buffer, 1);
+    for (int round = 0; round < ROUNDS; round++) {
+        launch_part(add, part, 1, N / 2);
+        run(add, buffer, 2);
+        ck_ok(clFinish(queue));
+        if (round == FIRST) {
+            before[0] = traffic_of(buffer);
+            before[1] = traffic_of(part);
+        }
+    }
+    after[0] = traffic_of(buffer);
+    after[1] = traffic_of(part);
+    ck_assert_int_eq(memcmp(before, after, sizeof(before)), 0);
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, BYTES, seen, 0, NULL, NULL));
+    ck_all(seen, N / 2, 1 + 3 * ROUNDS);
+    ck_all(seen + N / 2, N / 2, 1 + 2 * ROUNDS);
+    close_kernels();
+    ck_ok(clReleaseMemObject(part));
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         the_extension_function,
@@ -369,6 +401,7 @@ int main(int argc, char **argv) {
         parts_move_alone,
         sub_buffers_see_whole_writes,
         what_native_kernels_use_comes_early,
+        a_part_and_the_whole_in_turn,
     };
 
     setenv("TUTTI_DEVICES", "0", 1);

@@ -59,6 +59,12 @@ static void update_granted(struct tutti_acquisition *acquisition) {
     tutti_pool_run(&update->job);
 }
 
+/* Did a device with memory of its own use both last? Then it copies from one to the other there. */
+static bool are_together(const struct tutti_view *source, const struct tutti_view *target) {
+    unsigned both = tutti_history_users(source->history) & tutti_history_users(target->history);
+    return both && !target->at_home && !tutti_devices_are_at_home(both);
+}
+
 /* [begin, end) in the buffer, from one view to another; `buffer` as in the structure. */
 static bool submit_update(struct tutti_view *source, struct tutti_view *target, size_t begin,
                           size_t end, cl_mem buffer) {
@@ -75,7 +81,9 @@ static bool submit_update(struct tutti_view *source, struct tutti_view *target, 
     update->buffer = buffer;
     update->job.run = run_update;
     update->acquisition.granted = update_granted;
-    bool all = begin == target->origin && end == target->origin + target->size;
+    /* What is overwritten as a whole would be home's alone; so what is valid stays so. */
+    bool all = begin == target->origin && end == target->origin + target->size &&
+               !are_together(source, target);
     tutti_acquisition_add(&update->acquisition, source, TUTTI_READS);
     tutti_acquisition_add(&update->acquisition, target, all ? TUTTI_OVERWRITES : TUTTI_WRITES);
     target->defined = true;
