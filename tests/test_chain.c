@@ -89,6 +89,23 @@ START_TEST(with_reads) {
 }
 END_TEST
 
+/* Without a wait; more than go at once. */
+START_TEST(with_writes) {
+    static cl_int values[4 * LENGTH][N];
+    begin();
+    for (unsigned i = 0; i < 4 * LENGTH; i++) {
+        for (unsigned k = 0; k < N; k++)
+            values[i][k] = (cl_int)i;
+        ck_ok(clEnqueueWriteBuffer(queue, buffer[3], CL_FALSE, 0, sizeof(values[i]), values[i], 0,
+                                   NULL, NULL));
+        expected[3] = (cl_int)i;
+        mix_from(queue, 0, 3, 2);
+    }
+    ck_ok(clFinish(queue));
+    end(FEW);
+}
+END_TEST
+
 /* Of a whole buffer and of a part, which leaves the rest as it is. */
 START_TEST(with_fills_and_copies) {
     const size_t row = 16 * sizeof(cl_int), size = N * sizeof(cl_int);
@@ -208,9 +225,11 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        on_one_buffer, that_take_turns,       with_short_ones,
-        with_reads,    with_fills_and_copies, of_any_length,
-        with_events,   in_any_order,          in_any_order_with_profiling,
+        on_one_buffer,   that_take_turns,
+        with_short_ones, with_reads,
+        with_writes,     with_fills_and_copies,
+        of_any_length,   with_events,
+        in_any_order,    in_any_order_with_profiling,
     };
     return pocl_gpu_begin("pthread basic", NULL) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                                  : 0;
