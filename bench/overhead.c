@@ -149,9 +149,7 @@ static double with_fresh_buffers(struct target *t, int how) {
     static char bytes[1024];
     double start = turns_now();
     for (int i = 0; i < SINGLE; i++) {
-        cl_int error;
-        cl_mem buffer = clCreateBuffer(t->context, CL_MEM_READ_WRITE, sizeof(bytes), NULL, &error);
-        turns_check(error, "clCreateBuffer");
+        cl_mem buffer = turns_buffer(t->context, sizeof(bytes), NULL);
         if (how & WRITE)
             turns_check(clEnqueueWriteBuffer(t->queue, buffer, CL_TRUE, 0, sizeof(bytes), bytes, 0,
                                              NULL, NULL),
@@ -197,37 +195,24 @@ static const struct turns_row rows[] = {
 };
 
 static struct target *open_target(cl_device_id device) {
-    struct target *t = calloc(1, sizeof(*t));
-    if (!t)
-        exit(1);
     static const char *source =
         "__kernel void touch(__global int *a) { if (a[0] == 12345) a[1] = 0; }"
         "__kernel void turn(__global float *a) { float x = a[get_global_id(0)];"
         "  for (int i = 0; i < 20000; i++) x = fma(x, 0.999f, 0.5f); a[get_global_id(0)] = x; }";
-    cl_int error;
-    t->context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    turns_check(error, "clCreateContext");
-    t->queue = clCreateCommandQueue(t->context, device, 0, &error);
-    turns_check(error, "clCreateCommandQueue");
-    t->loose =
-        clCreateCommandQueue(t->context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &error);
-    turns_check(error, "clCreateCommandQueue, out of order");
-    t->program = clCreateProgramWithSource(t->context, 1, &source, NULL, &error);
-    turns_check(error, "clCreateProgramWithSource");
-    turns_check(clBuildProgram(t->program, 1, &device, "", NULL, NULL), "clBuildProgram");
-    t->kernel = clCreateKernel(t->program, "touch", &error);
-    turns_check(error, "clCreateKernel");
-    t->longer = clCreateKernel(t->program, "turn", &error);
-    turns_check(error, "clCreateKernel");
-    for (int i = 0; i < THREADS; i++) {
-        t->of_thread[i] = clCreateKernel(t->program, "touch", &error);
-        turns_check(error, "clCreateKernel");
-    }
+    struct target *t = calloc(1, sizeof(*t));
+    if (!t)
+        exit(1);
+    t->context = turns_context(device);
+    t->queue = turns_queue(t->context, device, 0);
+    t->loose = turns_queue(t->context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    t->program = turns_program(t->context, device, source);
+    t->kernel = turns_kernel(t->program, "touch");
+    t->longer = turns_kernel(t->program, "turn");
+    for (int i = 0; i < THREADS; i++)
+        t->of_thread[i] = turns_kernel(t->program, "touch");
     for (int i = 0; i < BUFFERS; i++) {
-        t->many[i] = clCreateCommandQueue(t->context, device, 0, &error);
-        turns_check(error, "clCreateCommandQueue");
-        t->buffer[i] = clCreateBuffer(t->context, CL_MEM_READ_WRITE, 4096, NULL, &error);
-        turns_check(error, "clCreateBuffer");
+        t->many[i] = turns_queue(t->context, device, 0);
+        t->buffer[i] = turns_buffer(t->context, 4096, NULL);
     }
     return t;
 }

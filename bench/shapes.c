@@ -4,7 +4,7 @@
  * programs have: in one in-order queue, without events, then clFinish, but where a row says more.
  *     shapes [--bytes N] [--loops N] [--repeat N] PLATFORM…
  * Kernels work on whole buffers of N bytes [1 MiB], and multiply and add `loops` times [400] for
- * each element: on an H100 some 8 µs, and 60 with 64 MiB and one loop.
+ * each element: on an H100 some 20 µs, and 74 with 64 MiB and one loop.
  */
 #define CL_TARGET_OPENCL_VERSION 120
 #include "common/turns.h"
@@ -162,10 +162,8 @@ ROW(maps) {
 }
 
 ROW(fresh) {
-    cl_int error;
     (void)i;
-    cl_mem buffer = clCreateBuffer(t->context, CL_MEM_READ_WRITE, bytes, NULL, &error);
-    turns_check(error, "clCreateBuffer");
+    cl_mem buffer = turns_buffer(t->context, bytes, NULL);
     run_in(t, t->queue[0], t->buffer[0], buffer);
     run_in(t, t->queue[0], buffer, t->buffer[0]);
     clReleaseMemObject(buffer);
@@ -240,20 +238,20 @@ static const struct turns_row rows[] = {
     {"two kernels, fresh buffer", fresh},
 };
 
-static cl_mem make_buffer(const struct target *t, size_t size) {
-    cl_int error;
-    cl_mem buffer =
-        clCreateBuffer(t->context, CL_MEM_READ_WRITE | CL_MEM_COPY_HOST_PTR, size, t->host, &error);
-    turns_check(error, "clCreateBuffer");
-    return buffer;
-}
-
 static cl_kernel make_kernel(const struct target *t, const char *name) {
-    cl_int error;
-    cl_kernel kernel = clCreateKernel(t->program, name, &error);
-    turns_check(error, "clCreateKernel");
+    cl_kernel kernel = turns_kernel(t->program, name);
     turns_check(clSetKernelArg(kernel, 2, sizeof(loops), &loops), "clSetKernelArg");
     return kernel;
+}
+
+static void make_parts(struct target *t) {
+    cl_int error;
+    for (unsigned i = 0; i < PARTS; i++) {
+        cl_buffer_region region = {i * (bytes / PARTS), bytes / PARTS};
+        t->part[i] = clCreateSubBuffer(t->divided, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                                       &region, &error);
+        turns_check(error, "clCreateSubBuffer");
+    }
 }
 
 static struct target *open_target(cl_device_id device) {
@@ -265,34 +263,21 @@ static struct target *open_target(cl_device_id device) {
         "  int i = get_global_id(0); float x = data[i];"
         "  for (int k = 0; k < loops; k++) x = x * by[0] + 0.5f; data[i] = x; }";
     struct target *t = calloc(1, sizeof(*t));
-    cl_int error;
     if (!t || !(t->host = calloc(1, bytes)))
         exit(1);
     t->items = bytes / sizeof(cl_float);
-    t->context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
-    turns_check(error, "clCreateContext");
-    for (unsigned q = 0; q < QUEUES; q++) {
-        t->queue[q] = clCreateCommandQueue(t->context, device, 0, &error);
-        turns_check(error, "clCreateCommandQueue");
-    }
-    t->loose =
-        clCreateCommandQueue(t->context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE, &error);
-    turns_check(error, "clCreateCommandQueue, out of order");
-    t->program = clCreateProgramWithSource(t->context, 1, &source, NULL, &error);
-    turns_check(error, "clCreateProgramWithSource");
-    turns_check(clBuildProgram(t->program, 1, &device, "", NULL, NULL), "clBuildProgram");
+    t->context = turns_context(device);
+    for (unsigned q = 0; q < QUEUES; q++)
+        t->queue[q] = turns_queue(t->context, device, 0);
+    t->loose = turns_queue(t->context, device, CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    t->program = turns_program(t->context, device, source);
     t->kernel = make_kernel(t, "turn");
     t->scaled = make_kernel(t, "scale");
     for (unsigned i = 0; i < BUFFERS; i++)
-        t->buffer[i] = make_buffer(t, bytes);
-    t->parameters = make_buffer(t, PARAMETERS * sizeof(float));
-    t->divided = make_buffer(t, bytes);
-    for (unsigned i = 0; i < PARTS; i++) {
-        cl_buffer_region region = {i * (bytes / PARTS), bytes / PARTS};
-        t->part[i] = clCreateSubBuffer(t->divided, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
-                                       &region, &error);
-        turns_check(error, "clCreateSubBuffer");
-    }
+        t->buffer[i] = turns_buffer(t->context, bytes, t->host);
+    t->parameters = turns_buffer(t->context, PARAMETERS * sizeof(float), t->host);
+    t->divided = turns_buffer(t->context, bytes, t->host);
+    make_parts(t);
     return t;
 }
 

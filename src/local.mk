@@ -56,6 +56,7 @@ libtutti_la_SOURCES += \
 	src/memory/version.c src/memory/version.h \
 	src/memory/view.c src/memory/view.h \
 	src/sched/batch.c src/sched/batch.h \
+	src/sched/batch_users.c src/sched/batch_users.h \
 	src/sched/command.c src/sched/command.h \
 	src/sched/copy_task.c src/sched/copy_task.h \
 	src/sched/crew.c src/sched/crew.h \

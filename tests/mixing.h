@@ -113,4 +113,40 @@ static void draw_transfer(cl_command_queue on, cl_uint drawn, unsigned to, unsig
     }
 }
 
+/* Queues for such commands, which end with the end of all of them. */
+static void open_queues(cl_command_queue *queues, unsigned count,
+                        cl_command_queue_properties properties) {
+    for (unsigned q = 0; q < count; q++)
+        queues[q] = make_queue(properties);
+}
+
+static void finish_queues(cl_command_queue *queues, unsigned count) {
+    for (unsigned q = 0; q < count; q++) {
+        ck_ok(clFinish(queues[q]));
+        ck_ok(clReleaseCommandQueue(queues[q]));
+    }
+}
+
+/* Waits for all that is on one queue, in all others. */
+static inline void join_queues(cl_command_queue *queues, unsigned count, unsigned from) {
+    cl_event marker;
+    ck_ok(clEnqueueMarkerWithWaitList(queues[from], 0, NULL, &marker));
+    ck_ok(clFlush(queues[from]));
+    for (unsigned q = 0; q < count; q++)
+        if (q != from)
+            ck_ok(clEnqueueBarrierWithWaitList(queues[q], 1, &marker, NULL));
+    ck_ok(clReleaseEvent(marker));
+}
+
+/* Waits for the last of the events of one queue, which ends after all the others. */
+static inline void wait_for_last(const cl_event *events, unsigned count) {
+    ck_ok(clWaitForEvents(1, &events[count - 1]));
+    for (unsigned k = 0; k < count; k++) {
+        cl_int status;
+        ck_ok(clGetEventInfo(events[k], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status,
+                             NULL));
+        ck_assert_int_eq(status, CL_COMPLETE);
+    }
+}
+
 #endif

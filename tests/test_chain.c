@@ -156,13 +156,7 @@ START_TEST(with_events) {
     for (unsigned i = 0; i < LENGTH; i++)
         ck_ok(clEnqueueNDRangeKernel(queue, mix_in, 1, NULL, &items, NULL, 0, NULL, &last[i]));
     for (unsigned i = 0; i < LENGTH; i++) {
-        cl_int status;
-        ck_ok(clWaitForEvents(1, &last[i]));
-        for (unsigned k = 0; k <= i; k++) {
-            ck_ok(clGetEventInfo(last[k], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                                 &status, NULL));
-            ck_assert_int_eq(status, CL_COMPLETE);
-        }
+        wait_for_last(last, i + 1);
         cl_uint value = 3 * (cl_uint)expected[0] + (cl_uint)expected[1] - 2 * (cl_uint)expected[2];
         expected[0] = (cl_int)value;
     }
@@ -172,23 +166,11 @@ START_TEST(with_events) {
 }
 END_TEST
 
-/* Waits for all that is on one queue, in all others. */
-static void join_all(cl_command_queue *queues, unsigned from) {
-    cl_event marker;
-    ck_ok(clEnqueueMarkerWithWaitList(queues[from], 0, NULL, &marker));
-    ck_ok(clFlush(queues[from]));
-    for (unsigned q = 0; q < QUEUES; q++)
-        if (q != from)
-            ck_ok(clEnqueueBarrierWithWaitList(queues[q], 1, &marker, NULL));
-    ck_ok(clReleaseEvent(marker));
-}
-
 /* As one after the other. `few`: on so few buffers that most wait for others. */
 static void draw_commands(cl_uint state, cl_command_queue_properties properties, unsigned few) {
     cl_command_queue queues[QUEUES];
     begin();
-    for (unsigned q = 0; q < QUEUES; q++)
-        queues[q] = make_queue(properties);
+    open_queues(queues, QUEUES, properties);
     for (unsigned i = 0; i < RANDOM; i++) {
         cl_uint drawn = state = state * 1664525 + 1013904223;
         unsigned to = (drawn >> 8) % few, a = (drawn >> 16) % few, b = (drawn >> 24) % few;
@@ -200,12 +182,9 @@ static void draw_commands(cl_uint state, cl_command_queue_properties properties,
         else
             mix_from(on, to, a, b);
         if (i % 40 == 39)
-            join_all(queues, i / 40 % QUEUES);
+            join_queues(queues, QUEUES, i / 40 % QUEUES);
     }
-    for (unsigned q = 0; q < QUEUES; q++) {
-        ck_ok(clFinish(queues[q]));
-        ck_ok(clReleaseCommandQueue(queues[q]));
-    }
+    finish_queues(queues, QUEUES);
     end(RANDOM);
 }
 

@@ -117,24 +117,12 @@ START_TEST(that_read_the_same) {
 }
 END_TEST
 
-/* Waits for all that is on one queue, in all others. */
-static void join_all(cl_command_queue *queues, unsigned from) {
-    cl_event marker;
-    ck_ok(clEnqueueMarkerWithWaitList(queues[from], 0, NULL, &marker));
-    ck_ok(clFlush(queues[from]));
-    for (unsigned q = 0; q < QUEUES; q++)
-        if (q != from)
-            ck_ok(clEnqueueBarrierWithWaitList(queues[q], 1, &marker, NULL));
-    ck_ok(clReleaseEvent(marker));
-}
-
 /* As one after the other. */
 static void draw_commands(cl_uint state, cl_command_queue_properties properties, bool transfers) {
     static const size_t groups[] = {N, N, N, N / 2, N / 4, 0};
     cl_command_queue queues[QUEUES];
     begin();
-    for (unsigned q = 0; q < QUEUES; q++)
-        queues[q] = make_queue(properties);
+    open_queues(queues, QUEUES, properties);
     for (unsigned i = 0; i < RANDOM; i++) {
         cl_uint drawn = state = state * 1664525 + 1013904223;
         unsigned to = (drawn >> 8) % BUFFERS, a = (drawn >> 16) % BUFFERS;
@@ -149,12 +137,9 @@ static void draw_commands(cl_uint state, cl_command_queue_properties properties,
         if (i % 40 == 39 && i / 40 % 2)
             ck_ok(clFinish(on));
         else if (i % 40 == 39)
-            join_all(queues, i / 40 % QUEUES);
+            join_queues(queues, QUEUES, i / 40 % QUEUES);
     }
-    for (unsigned q = 0; q < QUEUES; q++) {
-        ck_ok(clFinish(queues[q]));
-        ck_ok(clReleaseCommandQueue(queues[q]));
-    }
+    finish_queues(queues, QUEUES);
     ck_assert_int_gt(end(), 10);
 }
 
@@ -203,15 +188,8 @@ START_TEST(with_events) {
         give(queue, add_to, N, N, &last[i]);
         expected[i] += by;
     }
-    for (unsigned i = BUFFERS; i-- > 0;) {
-        cl_int status;
-        ck_ok(clWaitForEvents(1, &last[i]));
-        for (unsigned k = 0; k <= i; k++) { /* they end in the queue's order */
-            ck_ok(clGetEventInfo(last[k], CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status),
-                                 &status, NULL));
-            ck_assert_int_eq(status, CL_COMPLETE);
-        }
-    }
+    for (unsigned i = BUFFERS; i > 0; i--)
+        wait_for_last(last, i);
     for (unsigned i = 0; i < BUFFERS; i++)
         ck_ok(clReleaseEvent(last[i]));
     ck_assert_int_gt(end(), 0);

@@ -58,16 +58,14 @@ END_TEST
 START_TEST(of_several_queues) {
     cl_command_queue queues[QUEUES];
     begin();
-    for (unsigned q = 0; q < QUEUES; q++)
-        queues[q] = make_queue(0);
+    open_queues(queues, QUEUES, 0);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < BUFFERS; i++)
             add_by(queues[i % QUEUES], i, 1);
         for (unsigned q = 0; q < QUEUES; q++)
             ck_ok(clFinish(queues[q]));
     }
-    for (unsigned q = 0; q < QUEUES; q++)
-        ck_ok(clReleaseCommandQueue(queues[q]));
+    finish_queues(queues, QUEUES);
     ck_assert_uint_gt(end(), 8);
 }
 END_TEST
@@ -113,8 +111,7 @@ static void draw_commands(cl_command_queue_properties properties) {
     cl_command_queue queues[QUEUES];
     cl_uint state = 12345;
     begin();
-    for (unsigned q = 0; q < QUEUES; q++)
-        queues[q] = make_queue(properties);
+    open_queues(queues, QUEUES, properties);
     for (unsigned i = 0; i < RANDOM; i++) {
         cl_uint drawn = state = state * 1664525 + 1013904223;
         unsigned to = (drawn >> 8) % BUFFERS, a = (drawn >> 16) % BUFFERS;
@@ -129,8 +126,7 @@ static void draw_commands(cl_command_queue_properties properties) {
         if (i % 50 == 49)
             ck_ok(clFinish(on));
     }
-    for (unsigned q = 0; q < QUEUES; q++)
-        ck_ok(clReleaseCommandQueue(queues[q]));
+    finish_queues(queues, QUEUES);
     ck_assert_uint_gt(end(), 2);
 }
 

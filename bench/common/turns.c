@@ -22,6 +22,44 @@ double turns_now(void) {
     return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
 }
 
+cl_context turns_context(cl_device_id device) {
+    cl_int error;
+    cl_context context = clCreateContext(NULL, 1, &device, NULL, NULL, &error);
+    turns_check(error, "clCreateContext");
+    return context;
+}
+
+cl_command_queue turns_queue(cl_context context, cl_device_id device,
+                             cl_command_queue_properties properties) {
+    cl_int error;
+    cl_command_queue queue = clCreateCommandQueue(context, device, properties, &error);
+    turns_check(error, "clCreateCommandQueue");
+    return queue;
+}
+
+cl_program turns_program(cl_context context, cl_device_id device, const char *source) {
+    cl_int error;
+    cl_program program = clCreateProgramWithSource(context, 1, &source, NULL, &error);
+    turns_check(error, "clCreateProgramWithSource");
+    turns_check(clBuildProgram(program, 1, &device, "", NULL, NULL), "clBuildProgram");
+    return program;
+}
+
+cl_kernel turns_kernel(cl_program program, const char *name) {
+    cl_int error;
+    cl_kernel kernel = clCreateKernel(program, name, &error);
+    turns_check(error, "clCreateKernel");
+    return kernel;
+}
+
+cl_mem turns_buffer(cl_context context, size_t size, void *content) {
+    cl_int error;
+    cl_mem_flags flags = CL_MEM_READ_WRITE | (content ? CL_MEM_COPY_HOST_PTR : 0);
+    cl_mem buffer = clCreateBuffer(context, flags, size, content, &error);
+    turns_check(error, "clCreateBuffer");
+    return buffer;
+}
+
 long turns_option(int *argc, char **argv, const char *name, long otherwise) {
     for (int i = 1; i + 1 < *argc; i++) {
         if (strcmp(argv[i], name) != 0)

@@ -28,6 +28,14 @@ void turns_check(cl_int error, const char *what);
 
 double turns_now(void); /* µs */
 
+/* Objects for `open`, which exist or the process ends. */
+cl_context turns_context(cl_device_id device);
+cl_command_queue turns_queue(cl_context context, cl_device_id device,
+                             cl_command_queue_properties properties);
+cl_program turns_program(cl_context context, cl_device_id device, const char *source);
+cl_kernel turns_kernel(cl_program program, const char *name);
+cl_mem turns_buffer(cl_context context, size_t size, void *content); /* NULL: none yet */
+
 /*
  * The value behind an option of the program's own, such as "--bytes", which is taken out of the
  * arguments; `otherwise` if it is not there.

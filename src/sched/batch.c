@@ -7,6 +7,7 @@
 #include "memory/stay.h"
 #include "memory/version.h"
 #include "recycler.h"
+#include "sched/batch_users.h"
 #include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/direct_end.h"
@@ -40,46 +41,6 @@
 /* Bytes: a batch begins when all that it uses is there, and the kernels before could hide that. */
 #define MUCH ((size_t)512 << 10)
 #define AHEAD 2 /* batches for each device, so that none waits for the next one */
-
-/* Does it wait for nothing else than devices, by now or from the start? */
-static bool goes_freely(struct tutti_batch *batch) {
-    return batch->free || tutti_batch_is_ready(batch);
-}
-
-/* Makes the batch the last user of the view. */
-static void take_over(struct tutti_view *view, struct tutti_batch *batch, bool writes) {
-    if (writes)
-        view->last_writer = batch->user.order;
-    if (view->last_user == &batch->user) {
-        view->last_writes = view->last_writes || writes;
-        view->last_alone = view->last_alone || writes;
-        return;
-    }
-    bool first = tutti_version_users(view).all == 1;
-    view->last_alone = writes || (view->last_user ? view->last_writes : first);
-    view->all_free = (first || view->all_free) && goes_freely(batch);
-    if (view->last_user)
-        tutti_last_user_release(view->last_user);
-    atomic_fetch_add(&batch->user.references, 1);
-    view->last_user = &batch->user;
-    view->last_writes = writes;
-}
-
-/*
- * The batch that used the view last and is not over, or NULL. Of one that is over the device is the
- * view's seat; the crew has none, as it takes any device.
- */
-static struct tutti_batch *last_of(struct tutti_view *view) {
-    struct tutti_batch *batch = (struct tutti_batch *)view->last_user;
-    if (batch && atomic_load(&batch->state) == TUTTI_BATCH_OVER) {
-        if ((batch->computes || !view->at_home) && !tutti_crew_serves())
-            view->seat = batch->brief || !view->at_home ? batch->device : NULL;
-        view->last_user = NULL;
-        tutti_batch_release(batch);
-        return NULL;
-    }
-    return batch;
-}
 
 static bool is_open(struct tutti_batch *batch) {
     return batch && atomic_load_explicit(&batch->state, memory_order_relaxed) == TUTTI_BATCH_OPEN;
@@ -183,7 +144,7 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
             use->view->history->reader = task->model;
         if (use->mode != STARPU_R)
             use->view->placed = 0;
-        take_over(use->view, batch, use->mode != STARPU_R);
+        tutti_batch_take_over(use->view, batch, use->mode != STARPU_R);
     }
     task->next = NULL;
     task->result = CL_OUT_OF_RESOURCES; /* until it is executed */
@@ -200,49 +161,6 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     batch->longer += longer_in(batch, task);
     batch->parts = task->parts < batch->parts ? task->parts : batch->parts;
     batch->shares = batch->shares || task->shares;
-}
-
-/* How many commands of the batch, which may be NULL, use the view, and how all of them do. */
-static unsigned users_in(const struct tutti_batch *batch, const struct tutti_view *view,
-                         enum starpu_data_access_mode *mode) {
-    unsigned users = 0;
-    *mode = STARPU_NONE;
-    for (const struct tutti_device_task *task = batch ? batch->first : NULL; task;
-         task = task->next)
-        for (unsigned i = 0; i < task->count; i++)
-            if (task->use[i].view == view) {
-                *mode |= task->use[i].mode;
-                users++;
-            }
-    return users;
-}
-
-/*
- * All of a batch wait for what any of its commands waits for. May the task join those of `batch`,
- * or others if that is NULL, so that they wait for nothing else than devices? What the host does
- * with a view may take as long as the program likes (version.h), and so does what is behind that.
- */
-static bool joins_freely(struct tutti_batch *batch, const struct tutti_device_task *task) {
-    for (unsigned i = 0; i < task->count; i++) {
-        struct tutti_view *view = task->use[i].view;
-        enum starpu_data_access_mode mode;
-        unsigned within = users_in(batch, view, &mode);
-        bool writes = task->use[i].mode != STARPU_R;
-        if (within && (!writes || mode != STARPU_R || view->last_alone))
-            continue;
-        struct tutti_version_users users = tutti_version_users(view);
-        if (users.all <= within + 1)
-            continue;
-        if (users.of_host > 0 || (within && !view->all_free))
-            return false;
-        if (within)
-            continue;
-        struct tutti_batch *last = last_of(view);
-        bool known = last && (view->last_alone || view->all_free);
-        if ((last && !goes_freely(last)) || (writes && !known))
-            return false;
-    }
-    return true;
 }
 
 unsigned tutti_batch_devices(const struct tutti_batch *batch) {
@@ -276,7 +194,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
     batch->brief = is_brief(task);
     batch->lone = !open && may_be_lone(task);
     batch->apart = tutti_lanes_are_best_for(task);
-    batch->free = joins_freely(NULL, task);
+    batch->free = tutti_batch_joins_freely(NULL, task);
     append(batch, task);
     return batch;
 }
@@ -310,7 +228,7 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
 /* Has one of the devices the view's content, or will have it? */
 static bool is_on(unsigned devices, struct tutti_view *view) {
     const struct tutti_device_list *list = tutti_devices();
-    int valid = last_of(view) != NULL;
+    int valid = tutti_batch_last_of(view) != NULL;
     for (unsigned d = 0; d < list->count && !valid; d++)
         if (devices & 1u << d && list->device[d]->place.devid >= 0)
             starpu_data_query_status(tutti_view_handle(view), (int)list->device[d]->place.node,
@@ -386,11 +304,6 @@ static void submit_open(struct tutti_batch *batch) {
     submit(batch);
 }
 
-unsigned tutti_batch_users(const struct tutti_batch *batch, const struct tutti_view *view) {
-    enum starpu_data_access_mode mode;
-    return users_in(batch, view, &mode);
-}
-
 bool tutti_batch_comes_before(const struct tutti_batch *batch, const struct _cl_event *event) {
     bool in_order = event->queue && tutti_queue_in_order(event->queue);
     cl_command_queue queue = in_order || event->after_all ? event->queue : NULL;
@@ -459,7 +372,7 @@ static struct conflicts find_conflicts(const struct tutti_device_task *task) {
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_view *view = task->use[i].view;
         bool writes = task->use[i].mode != STARPU_R;
-        struct tutti_batch *batch = last_of(view);
+        struct tutti_batch *batch = tutti_batch_last_of(view);
         bool open = is_open(batch);
         /* An open batch that only reads need not be the last user. */
         found.several |= writes && view->open_users > (open ? 1 : 0);
@@ -511,10 +424,10 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
                   : tutti_devices_are_at_home(task->devices | task->late.devices)
                       ? LONGEST_OF_SEVERAL
                       : LONGEST_FROM_HOME;
-    for (struct tutti_batch *batch = joins_freely(NULL, task) ? graph->open : NULL;
+    for (struct tutti_batch *batch = tutti_batch_joins_freely(NULL, task) ? graph->open : NULL;
          batch && !conflicts->open; batch = batch->next_open)
         if (batch->devices == task->devices && batch->expected + task->time <= most &&
-            batch->free && goes_freely(batch->behind))
+            batch->free && tutti_batch_goes_freely(batch->behind))
             conflicts->open = batch;
     if (!conflicts->running)
         conflicts->running =
@@ -539,7 +452,7 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
         return false;
     }
     if (conflicts.open) {
-        if (takes(conflicts.open, task) && joins_freely(conflicts.open, task)) {
+        if (takes(conflicts.open, task) && tutti_batch_joins_freely(conflicts.open, task)) {
             append(conflicts.open, task);
             return true;
         }
@@ -571,7 +484,7 @@ bool tutti_batch_would_take(struct tutti_device_task *task) {
     bool at_home = true, waits = false;
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_view *view = task->use[i].view;
-        struct tutti_batch *last = last_of(view);
+        struct tutti_batch *last = tutti_batch_last_of(view);
         at_home = at_home && view->at_home && (!last || last->brief);
         waits = waits || tutti_version_users(view).of_devices > 0;
     }

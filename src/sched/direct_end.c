@@ -226,16 +226,21 @@ static void watch(struct tutti_job *job) {
     pthread_mutex_unlock(&direct.lock);
 }
 
+/* Lock held. */
+static void begin_to_hurry(void) {
+    if (!direct.hurry)
+        pthread_cond_signal(&direct.wake);
+    direct.hurry = true;
+}
+
 void tutti_direct_enter(struct tutti_batch *batch) {
     batch->next_direct = NULL;
     pthread_mutex_lock(&direct.lock);
     *direct.last = batch;
     direct.last = &batch->next_direct;
     count(batch, 1);
-    bool hurries = !direct.hurry && atomic_load(&direct.sleepers) > 0;
-    direct.hurry = direct.hurry || hurries;
-    if (hurries)
-        pthread_cond_signal(&direct.wake);
+    if (atomic_load(&direct.sleepers) > 0)
+        begin_to_hurry();
     bool watched = direct.watched || direct.stopped;
     direct.watched = true;
     pthread_mutex_unlock(&direct.lock);
@@ -259,10 +264,7 @@ static void hurry(void) {
     if (atomic_load(&direct.count) == 0)
         return;
     pthread_mutex_lock(&direct.lock);
-    if (!direct.hurry) {
-        direct.hurry = true;
-        pthread_cond_signal(&direct.wake);
-    }
+    begin_to_hurry();
     pthread_mutex_unlock(&direct.lock);
 }
 

@@ -91,6 +91,12 @@ struct tutti_view *tutti_transfer_take(struct tutti_transfer *transfer);
 void tutti_transfer_offer(struct tutti_transfer *transfer);
 void tutti_transfer_offer_within(struct tutti_transfer *transfer);
 
+/* What batches take for its µs, but for its bytes. */
+#define TUTTI_TRANSFER_TIME 5.0
+
+/* Does the one device there is do it, among its kernels, in a thread of its own (direct.h)? */
+bool tutti_transfer_is_streamed(const struct tutti_transfer *transfer);
+
 /*
  * Such a task whose bytes the host moves, after what is on the device's queue already: `work` does,
  * or is NULL.

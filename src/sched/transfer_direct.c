@@ -16,11 +16,11 @@
 #include "virtual_device/driver.h"
 
 /*
- * Larger ones go on queues of their own, at the same time as kernels: those among which these go
- * are short, so that what could have gone beside them is late by little, where waking the threads
- * for the other way took 130 µs with 4 MiB, and 210 with 16 (H200). Between two page-locked buffers
- * both directions may be wanted at once. What the program itself waits for may be larger: it starts
- * nothing meanwhile. So may what a device streams (direct.h), whose kernels want all cores anyway.
+ * Larger ones go on queues of their own, at the same time as kernels, which costs the waking of
+ * threads: 130 µs with 4 MiB, and 210 with 16 (H200). Ten of 1 MiB that nobody waited for, each
+ * with a kernel, took 1.35 to 1.5 times as long there as with an H100's driver, and take as long
+ * here. Between two page-locked buffers both directions may be wanted at once. What a device
+ * streams may be larger, as its kernels want all cores anyway.
  */
 #define LARGEST ((size_t)1 << 20)
 #define LARGEST_PINNED ((size_t)4 << 20)
@@ -29,7 +29,6 @@
 #define LEAST_BLOCKING_WRITE ((size_t)16 << 10)
 #define MOST_BLOCKING ((size_t)4 << 20) /* device_copy.c says why */
 #define MOST_BEHIND 1000.0              /* µs of longer kernels, which a blocking one waits for */
-#define TIME 5.0                        /* µs */
 #define RATE 25000.0                    /* bytes per µs */
 
 static char *host_memory(const struct tutti_transfer *transfer) {
@@ -165,10 +164,9 @@ static bool is_at_home(const struct tutti_view *view) {
     return view->at_home || (view->seat && view->seat->at_home);
 }
 
-/* Does the one device there is do it, among its kernels, in a thread of its own? */
-static bool is_streamed(const struct tutti_transfer *transfer, size_t size) {
-    return tutti_direct_streams(tutti_devices()->device[0]) && size <= LARGEST_STREAMED &&
-           tutti_region_is_linear(&transfer->region);
+bool tutti_transfer_is_streamed(const struct tutti_transfer *transfer) {
+    return tutti_direct_streams(tutti_devices()->device[0]) &&
+           tutti_region_bytes(&transfer->region) <= LARGEST_STREAMED;
 }
 
 /* What batches take for its µs, or 0: too long for its neighbours. */
@@ -179,19 +177,20 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
     if (transfer->mapping == TUTTI_MAP && transfer->writes && !at_home)
         return 0;
     if (transfer->mapping && (at_home || direction(transfer) == NOWHERE))
-        return TIME;
-    if (at_home && is_streamed(transfer, size))
-        return TIME; /* it waits for nothing else */
+        return TUTTI_TRANSFER_TIME;
+    if (at_home && tutti_transfer_is_streamed(transfer) &&
+        tutti_region_is_linear(&transfer->region))
+        return TUTTI_TRANSFER_TIME; /* it waits for nothing else */
     if (at_home)
-        return tutti_transfer_is_little(transfer) ? TIME + (double)size / RATE : 0;
+        return tutti_transfer_is_little(transfer) ? TUTTI_TRANSFER_TIME + (double)size / RATE : 0;
     if (!tutti_region_is_linear(&transfer->region) &&
         (transfer->region.size[2] > 1 ||
          tutti_copy_overhangs(view, &transfer->place[0], &transfer->region)))
         return 0;
     if (size <= LARGEST)
-        return TIME + (double)size / RATE;
+        return TUTTI_TRANSFER_TIME + (double)size / RATE;
     size_t most = transfer->mapping ? LARGEST_MAPPED : LARGEST_PINNED;
-    return size <= most && is_pinned(transfer) ? TIME : 0;
+    return size <= most && is_pinned(transfer) ? TUTTI_TRANSFER_TIME : 0;
 }
 
 /*

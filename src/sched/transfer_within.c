@@ -11,11 +11,8 @@
 #include "sched/direct.h"
 #include "virtual_device/driver.h"
 
-/* Bytes: at home as those of transfers with the host are. */
-#define LARGEST_STREAMED ((size_t)4 << 20)
-/* What batches take for their times, on a device with memory of its own and at home. */
-#define TIME 5.0       /* µs */
-#define RATE 2000000.0 /* bytes per µs */
+/* Bytes per µs, as batches take them: within a device with memory of its own, and at home. */
+#define RATE 2000000.0
 #define RATE_AT_HOME 5000.0
 
 static bool copies(const struct tutti_transfer *transfer) { return transfer->mem[1]; }
@@ -67,10 +64,11 @@ static bool is_whole(const struct tutti_transfer *transfer, cl_mem target) {
 static double time_of(const struct tutti_transfer *transfer, bool at_home) {
     size_t size = tutti_region_bytes(&transfer->region);
     if (!at_home)
-        return TIME + (double)size / RATE;
-    if (tutti_direct_streams(tutti_devices()->device[0]))
-        return size <= LARGEST_STREAMED ? TIME : 0; /* it waits for nothing else */
-    return tutti_transfer_is_little(transfer) ? TIME + (double)size / RATE_AT_HOME : 0;
+        return TUTTI_TRANSFER_TIME + (double)size / RATE;
+    if (tutti_transfer_is_streamed(transfer))
+        return TUTTI_TRANSFER_TIME; /* it waits for nothing else */
+    return tutti_transfer_is_little(transfer) ? TUTTI_TRANSFER_TIME + (double)size / RATE_AT_HOME
+                                              : 0;
 }
 
 /* A box is one command where drivers take it for what it is (device_copy.h). */
