@@ -55,6 +55,7 @@ libtutti_la_SOURCES += \
 	src/memory/transfer_path.c src/memory/transfer_path.h \
 	src/memory/version.c src/memory/version.h \
 	src/memory/view.c src/memory/view.h \
+	src/memory/window.c src/memory/window.h \
 	src/sched/batch.c src/sched/batch.h \
 	src/sched/batch_users.c src/sched/batch_users.h \
 	src/sched/command.c src/sched/command.h \

@@ -55,6 +55,7 @@ TUTTI_TESTS = \
 	tests/test_lanes \
 	tests/test_cores \
 	tests/test_chain \
+	tests/test_window \
 	tests/test_beside \
 	tests/test_early \
 	tests/test_ends \
@@ -289,6 +290,9 @@ tests_test_chain_SOURCES = tests/test_chain.c tests/mixing.h tests/pocl_gpu.h te
 tests_test_chain_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_chain_LDADD = $(TEST_LIBS)
 
+tests_test_window_SOURCES = tests/test_window.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_window_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_window_LDADD = $(TEST_LIBS)
 tests_test_cores_SOURCES = tests/test_cores.c tests/mixing.h
 tests_test_cores_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_cores_LDADD = $(TEST_LIBS)

@@ -5,6 +5,7 @@
 #include "api/check.h"
 #include "entry_points.h"
 #include "memory/version.h"
+#include "memory/window.h"
 #include "sched/transfer_command.h"
 
 cl_int tutti_check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags,
@@ -25,6 +26,8 @@ cl_int tutti_check_map(cl_command_queue queue, cl_mem mem, cl_map_flags flags,
 
 cl_int tutti_enqueue_map(cl_command_queue queue, cl_mem mem, bool blocking, struct tutti_map *map,
                          cl_command_type type, struct tutti_wait_list list, cl_event *event) {
+    if (mem->parent && !tutti_window_bar(mem))
+        return CL_OUT_OF_HOST_MEMORY;
     tutti_transfer_pin(mem, map, queue, list); /* until the end of the unmap */
     char *base = tutti_mem_map_base(mem);
     if (!base) {

@@ -180,8 +180,41 @@ bool tutti_coherence_write(struct tutti_view *view, size_t begin, size_t end, bo
     return true;
 }
 
+static void forget_stale(struct tutti_view *view) {
+    while (view->stale) {
+        struct tutti_stale *stale = view->stale;
+        view->stale = stale->next;
+        free(stale);
+    }
+}
+
+bool tutti_coherence_open(struct tutti_view *root) {
+    if (!tutti_coherence_read(root, 0, root->size))
+        return false;
+    root->windows = root->sibling;
+    root->sibling = NULL;
+    root->open = true;
+    for (struct tutti_view *view = root->windows; view; view = view->sibling) {
+        forget_stale(view);
+        view->defined = false;
+    }
+    return true;
+}
+
+bool tutti_coherence_close(struct tutti_view *root) {
+    for (struct tutti_view *view = root->windows; view && root->defined; view = view->sibling)
+        if (!mark(view, view->origin, view->origin + view->size, root))
+            return false;
+    root->sibling = root->windows;
+    root->windows = NULL;
+    root->open = false;
+    return true;
+}
+
 bool tutti_coherence_join(struct tutti_view *view) {
     struct tutti_view *root = view->root;
+    if (root->open)
+        return true;
     if (root->defined && !mark(view, view->origin, view->origin + view->size, root))
         return false;
     for (struct tutti_stale *stale = root->stale; stale; stale = stale->next)
@@ -206,7 +239,8 @@ void tutti_coherence_leave(struct tutti_view *view, cl_mem buffer) {
             free(stale);
         }
     }
-    struct tutti_view **link = &view->root->sibling;
+    tutti_history_join(view->root->history, view->history);
+    struct tutti_view **link = view->root->open ? &view->root->windows : &view->root->sibling;
     while (*link != view)
         link = &(*link)->sibling;
     *link = view->sibling;

@@ -22,6 +22,13 @@ bool tutti_coherence_read(struct tutti_view *view, size_t begin, size_t end);
  */
 bool tutti_coherence_write(struct tutti_view *view, size_t begin, size_t end, bool all);
 
+/*
+ * The parts of a buffer become windows (window.h): what they have that is newer is brought into it.
+ * And they become parts again, with its content.
+ */
+bool tutti_coherence_open(struct tutti_view *root);
+bool tutti_coherence_close(struct tutti_view *root);
+
 /* A new sub-buffer's view: what the others hold is its content. */
 bool tutti_coherence_join(struct tutti_view *view);
 /*

@@ -25,6 +25,10 @@ unsigned tutti_history_overwrite(struct tutti_history *history) {
     return users;
 }
 
+void tutti_history_join(struct tutti_history *history, const struct tutti_history *part) {
+    atomic_fetch_or_explicit(&history->users, tutti_history_users(part), memory_order_relaxed);
+}
+
 static void add(atomic_ullong *counter, size_t amount) {
     atomic_fetch_add_explicit(counter, amount, memory_order_relaxed);
 }

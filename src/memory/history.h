@@ -41,6 +41,9 @@ unsigned tutti_history_users(const struct tutti_history *history);
 /* The same; the object is about to be overwritten. */
 unsigned tutti_history_overwrite(struct tutti_history *history);
 
+/* Who used a part used what it was a part of. */
+void tutti_history_join(struct tutti_history *history, const struct tutti_history *part);
+
 void tutti_history_move(struct tutti_history *history, const struct tutti_real_device *device,
                         enum tutti_direction direction, size_t bytes);
 /* Bytes that went that way of all memory objects so far. */

@@ -4,6 +4,7 @@
 #include "memory/coherence.h"
 #include "memory/staging.h"
 #include "memory/version.h"
+#include "memory/window.h"
 #include "recycler.h"
 #include "sched/command.h"
 #include "sched/row.h"
@@ -198,7 +199,8 @@ static void join_siblings(void *argument) {
     struct join *join = argument;
     const struct tutti_view *parent = join->parent->view;
     struct tutti_view *view = join->mem->view;
-    join->joined = tutti_view_init_part(view, &join->mem->history, parent->root,
+    join->joined = (!join->shape || tutti_window_bar(join->parent)) &&
+                   tutti_view_init_part(view, &join->mem->history, parent->root,
                                         parent->origin + join->origin, join->size, join->shape);
     if (join->joined && !tutti_coherence_join(view)) {
         tutti_coherence_leave(view, tutti_mem_whole(join->parent));

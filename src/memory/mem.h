@@ -41,6 +41,8 @@ struct _cl_mem {
     struct tutti_history history;
     atomic_uint ahead;                    /* commands that use it and are not dispatched yet */
     atomic_uint parts;                    /* that retain it, once together */
+    atomic_bool barred;                   /* its parts are no windows any more (window.h), */
+    unsigned exchanges, apart;            /* for the dispatching thread: and are they better so? */
     pthread_mutex_t lock;                 /* guards what follows */
     struct tutti_mem_callback *callbacks; /* last registered first */
     struct tutti_map *maps;
@@ -54,6 +56,11 @@ static inline cl_mem tutti_mem_whole(cl_mem mem) {
     while (mem->parent)
         mem = mem->parent;
     return mem;
+}
+
+/* Is it a part of a buffer, or has parts itself? For the dispatching thread. */
+static inline bool tutti_mem_has_parts(cl_mem mem) {
+    return mem->parent || mem->view->sibling || mem->view->windows;
 }
 
 /* What commands that use the object have in common with those that use its buffer or its parts. */

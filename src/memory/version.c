@@ -3,6 +3,7 @@
 
 #include "env.h"
 #include "memory/room.h"
+#include "memory/window.h"
 #include "recycler.h"
 
 #include <unistd.h>
@@ -88,7 +89,7 @@ static struct tutti_view *next_version(cl_mem mem, bool again) {
 /* Parts of a buffer, and pointers that the program has, belong to the storage that there is. */
 static bool may_rename(cl_mem mem) {
     return mem->type == CL_MEM_OBJECT_BUFFER && !mem->parent && !mem->host_ptr &&
-           !mem->view->sibling && limit > 0;
+           !mem->view->sibling && !mem->view->windows && limit > 0;
 }
 
 #define OF_DEVICES 32 /* where their number begins in `users` */
@@ -97,13 +98,19 @@ static unsigned long long one(enum tutti_user user) {
     return user == TUTTI_USER_DEVICE ? (1ull << OF_DEVICES) + 1 : 1;
 }
 
+static void rename_to(cl_mem mem, struct tutti_view *view) {
+    view->open = mem->view->open;
+    mem->view = view;
+}
+
 struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_user user) {
     pthread_once(&once, read_limit);
+    mem = tutti_window_storage_of(mem);
     bool unread = overwrites && user == TUTTI_USER_TRANSFER;
     if (overwrites && in_use(mem->view) && may_rename(mem)) {
         pthread_mutex_lock(&mem->lock);
         if (mem->pins == 0)
-            mem->view = next_version(mem, unread && mem->view->unread);
+            rename_to(mem, next_version(mem, unread && mem->view->unread));
         pthread_mutex_unlock(&mem->lock);
     }
     mem->view->unread = unread;
@@ -114,6 +121,7 @@ struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_us
 }
 
 struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere) {
+    mem = tutti_window_storage_of(mem);
     struct tutti_version_users users = tutti_version_users(mem->view);
     if (!elsewhere)
         overwrites = overwrites && users.all > users.of_devices;
@@ -156,7 +164,7 @@ void tutti_version_pin(cl_mem mem, bool overwrites) {
         struct tutti_view *next = next_version(mem, false);
         /* Nothing would make the program wait for users of that. */
         if (!in_use(next) && tutti_view_home(next))
-            mem->view = next;
+            rename_to(mem, next);
     }
     mem->pins++;
     pthread_mutex_unlock(&mem->lock);

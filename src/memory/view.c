@@ -7,6 +7,7 @@
 #include "memory/pinned.h"
 #include "memory/relay.h"
 #include "memory/stay.h"
+#include "memory/window.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -70,15 +71,15 @@ static bool is_aligned(const struct tutti_view *view) {
     return (uintptr_t)view->home % sizeof(cl_float4) == 0;
 }
 
-/* The devices are known, and what is the home memory if that is the program's. */
-static void enter(struct tutti_view *view) {
+/* The devices are known, and what is the home memory if that is the program's. Is it to be used? */
+static void enter(struct tutti_view *view, bool used) {
     const struct tutti_device_list *list = tutti_devices();
     view->at_home = is_packed(view);
     for (unsigned d = 0; d < list->count && view->at_home; d++) {
         const struct tutti_real_device *device = list->device[d];
         view->at_home = device->at_home && is_aligned(view);
     }
-    if (!view->at_home) /* else StarPU need not know of it yet */
+    if (used && !view->at_home) /* else StarPU need not know of it yet */
         tutti_interface_register(view);
 }
 
@@ -86,7 +87,7 @@ bool tutti_view_init(struct tutti_view *view, struct tutti_history *history, siz
                      void *users) {
     if (!init(view, history, size, NULL, users))
         return false;
-    enter(view);
+    enter(view, true);
     return true;
 }
 
@@ -99,7 +100,7 @@ bool tutti_view_init_image(struct tutti_view *view, struct tutti_history *histor
     struct tutti_place packed = tutti_view_packed(view, &start);
     view->row_pitch = users ? row_pitch : packed.row_pitch;
     view->slice_pitch = users ? slice_pitch : packed.slice_pitch;
-    enter(view);
+    enter(view, true);
     return true;
 }
 
@@ -108,11 +109,12 @@ bool tutti_view_init_part(struct tutti_view *view, struct tutti_history *history
                           const struct tutti_shape *shape) {
     if (!init(view, history, size, shape, NULL))
         return false;
-    enter(view);
+    enter(view, !root->open);
     view->root = root;
     view->origin = origin;
-    view->sibling = root->sibling;
-    root->sibling = view;
+    struct tutti_view **list = root->open ? &root->windows : &root->sibling;
+    view->sibling = *list;
+    *list = view;
     return true;
 }
 
@@ -144,6 +146,7 @@ cl_int tutti_view_create_storage(struct tutti_view *view, const struct tutti_rea
 
 void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real_device *device,
                                 struct tutti_storage *storage) {
+    tutti_window_forget(view, device);
     if (!view->at_home)
         tutti_storage_release(device, &view->shape, view->size, storage);
 }
@@ -179,6 +182,12 @@ const struct tutti_storage *tutti_view_make_storage(struct tutti_view *view,
     return storage ? storage : &none;
 }
 
+static void forget_windows(struct tutti_view *view) {
+    const struct tutti_device_list *list = tutti_devices();
+    for (unsigned d = 0; d < list->count; d++)
+        tutti_window_forget(view, list->device[d]);
+}
+
 static void release_storage(struct tutti_view *view) {
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count && view->real; d++)
@@ -192,6 +201,7 @@ void tutti_view_destroy(struct tutti_view *view) {
         tutti_stay_end(view);
         tutti_interface_unregister(view, !tutti_view_is_just_home(view));
         tutti_view_take_over(view);
+        forget_windows(view);
         if (!tutti_kept_home_give(view))
             release_storage(view);
         tutti_runtime_idle(1);

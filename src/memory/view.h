@@ -14,6 +14,7 @@ struct tutti_pinned;
 struct tutti_stay;
 struct tutti_svm_home;
 struct tutti_view;
+struct tutti_window;
 
 /* Bytes of a view that another view of the same buffer has written since. Offsets in the buffer. */
 struct tutti_stale {
@@ -53,6 +54,8 @@ struct tutti_view {
     struct tutti_history *history;       /* of the memory object; outlives the view */
     struct tutti_view *root;             /* the buffer's own view; itself for a buffer */
     struct tutti_view *sibling;          /* next view of the same buffer; the root comes first */
+    struct tutti_view *windows;          /* of the root: parts that are windows (window.h); they */
+    bool open;                           /* all are, or would be: for the dispatching thread */
     size_t origin, size;                 /* bytes; of an image without padding */
     struct tutti_shape shape;            /* of an image; type 0: a buffer */
     size_t row_pitch, slice_pitch; /* of an image's home memory: the program's may have padding */
@@ -92,6 +95,8 @@ struct tutti_view {
     /* relay.h: which device has the bytes that home memory should have, and if they are moving. */
     _Atomic(const struct tutti_real_device *) debtor;
     bool moving;
+
+    struct tutti_window *seen; /* window.c: drivers' sub-buffers of it, the youngest first */
 
     pthread_mutex_t lock;        /* guards what follows */
     void *home;                  /* host memory; made at first use, and stays where it is */

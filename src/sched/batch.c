@@ -112,11 +112,12 @@ static unsigned merge(struct tutti_batch *batch, struct tutti_device_task *task)
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
         unsigned slot = 0;
-        while (slot < batch->count && batch->use[slot].view != use->view)
+        while (slot < count && batch->use[slot].view != use->view)
             slot++;
-        if (slot == batch->count)
-            slot = count++,
+        if (slot == count) {
             batch->use[slot] = (struct tutti_device_use){.view = use->view, .mode = use->mode};
+            count++;
+        }
         use->slot = slot;
     }
     return count;
@@ -129,16 +130,18 @@ static double longer_in(const struct tutti_batch *batch, const struct tutti_devi
 }
 
 static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
-    unsigned before = batch->count;
+    unsigned before = batch->count, fresh = before;
     bool open = is_open(batch);
     batch->count = merge(batch, task);
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
         struct tutti_device_use *whole = &batch->use[use->slot];
-        if (use->slot < before)
+        if (use->slot < before) {
             whole->mode = both(whole->mode, use->mode);
-        else if (open)
-            use->view->open_users++;
+        } else if (use->slot == fresh) { /* not another window of it */
+            fresh++;
+            use->view->open_users += open;
+        }
         use->placed = use->mode & STARPU_R ? use->view->placed : 0;
         if (use->mode & STARPU_R && task->model)
             use->view->history->reader = task->model;
@@ -388,14 +391,8 @@ static struct conflicts find_conflicts(const struct tutti_device_task *task) {
     return found;
 }
 
-/* A view that has parts may be brought up to date between two commands, which StarPU must see. */
 static bool may_join(const struct tutti_device_task *task) {
-    if (!(is_brief(task) || is_chained(task)) || task->prints)
-        return false;
-    for (unsigned i = 0; i < task->count; i++)
-        if (task->use[i].view->root->sibling || task->use[i].view->root != task->use[i].view)
-            return false;
-    return true;
+    return (is_brief(task) || is_chained(task)) && !task->prints;
 }
 
 static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,

@@ -54,14 +54,15 @@ unsigned tutti_batch_users(const struct tutti_batch *batch, const struct tutti_v
     return users_in(batch, view, &mode);
 }
 
-/* Would the batch wait for nothing else than devices because of this use? */
-static bool is_free(const struct tutti_batch *batch, struct tutti_view *view, bool writes) {
+/* Would the batch wait for nothing else than devices because of a task's so many uses? */
+static bool is_free(const struct tutti_batch *batch, struct tutti_view *view, unsigned own,
+                    bool writes) {
     enum starpu_data_access_mode mode;
     unsigned within = users_in(batch, view, &mode);
     if (within && (!writes || mode != STARPU_R || view->last_alone))
         return true;
     struct tutti_version_users users = tutti_version_users(view);
-    if (users.all <= within + 1)
+    if (users.all <= within + own)
         return true;
     if (users.of_host > 0)
         return false;
@@ -73,10 +74,19 @@ static bool is_free(const struct tutti_batch *batch, struct tutti_view *view, bo
     return !writes || (last && (view->last_alone || view->all_free));
 }
 
+static unsigned uses_of(const struct tutti_device_task *task, const struct tutti_view *view) {
+    unsigned uses = 0;
+    for (unsigned i = 0; i < task->count; i++)
+        uses += task->use[i].view == view;
+    return uses;
+}
+
 bool tutti_batch_joins_freely(const struct tutti_batch *batch,
                               const struct tutti_device_task *task) {
     bool freely = true;
-    for (unsigned i = 0; i < task->count && freely; i++)
-        freely = is_free(batch, task->use[i].view, task->use[i].mode != STARPU_R);
+    for (unsigned i = 0; i < task->count && freely; i++) {
+        struct tutti_view *view = task->use[i].view;
+        freely = is_free(batch, view, uses_of(task, view), task->use[i].mode != STARPU_R);
+    }
     return freely;
 }

@@ -4,6 +4,7 @@
 #include "memory/coherence.h"
 #include "memory/transfer_path.h"
 #include "memory/version.h"
+#include "memory/window.h"
 #include "recycler.h"
 #include "sched/batch.h"
 #include "virtual_device/driver.h"
@@ -51,11 +52,25 @@ static void start(struct tutti_command *command) {
     struct copy_task *copy = (struct copy_task *)command;
     size_t size = copy->mem[TARGET]->size;
     leave_ahead(copy);
+    if (!tutti_window_note_transfer(copy->mem[SOURCE]) ||
+        !tutti_window_note_transfer(copy->mem[TARGET])) {
+        tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
+        return;
+    }
+    const struct tutti_view *windows[2];
+    for (int i = SOURCE; i <= TARGET; i++)
+        windows[i] = tutti_window_is(copy->mem[i]) ? copy->mem[i]->view : NULL;
     struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false, TUTTI_USER_DEVICE);
     struct tutti_view *target = tutti_version_take_for_launch(
         copy->mem[TARGET], !command->keeps_storage, !tutti_is_one_device(copy->task.devices));
-    copy->uses[SOURCE] = (struct tutti_device_use){.view = source, .mode = STARPU_R};
-    copy->uses[TARGET] = (struct tutti_device_use){.view = target, .mode = STARPU_W};
+    enum starpu_data_access_mode reads = source == target ? STARPU_RW : STARPU_R;
+    enum starpu_data_access_mode writes = windows[TARGET] ? STARPU_RW : STARPU_W;
+    copy->uses[SOURCE] =
+        (struct tutti_device_use){.view = source, .window = windows[SOURCE], .mode = reads};
+    copy->uses[TARGET] =
+        (struct tutti_device_use){.view = target, .window = windows[TARGET], .mode = writes};
+    if (tutti_coherence_is_stale(source, copy->offset, copy->offset + size))
+        tutti_batch_flush(&command->event->context->graph);
     if (!tutti_coherence_read(source, copy->offset, copy->offset + size) ||
         !tutti_coherence_write(target, 0, size, true)) {
         tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);

@@ -178,13 +178,21 @@ static void find_driven(void) {
     }
 }
 
+/* Not again for another window. */
+static size_t size_of(const struct tutti_device_use *use, unsigned i) {
+    for (unsigned before = 0; before < i && use[i].window; before++)
+        if (use[before].view == use[i].view)
+            return 0;
+    return use[i].view->size;
+}
+
 unsigned tutti_device_task_fitting(const struct tutti_device_use *use, unsigned count) {
     const struct tutti_device_list *list = tutti_devices();
     unsigned fitting = 0;
     cl_ulong bytes = 0;
     pthread_once(&driven_once, find_driven);
     for (unsigned i = 0; i < count && bytes <= anywhere; i++)
-        bytes += use[i].view->size;
+        bytes += size_of(use, i);
     if (bytes <= anywhere)
         return driven;
     for (unsigned d = 0; d < list->count; d++) {
@@ -194,7 +202,7 @@ unsigned tutti_device_task_fitting(const struct tutti_device_use *use, unsigned 
         cl_ulong left = tutti_room_total(device);
         bool fits = true;
         for (unsigned i = 0; i < count && fits; i++) {
-            size_t size = use[i].view->size;
+            size_t size = size_of(use, i);
             fits = size <= left && size <= device->max_mem_alloc_size;
             left -= size;
         }

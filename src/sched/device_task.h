@@ -22,9 +22,10 @@ struct tutti_batch;
 struct tutti_device_task {
     struct tutti_command command;
     unsigned devices; /* bit d: real device d may execute it */
-    unsigned count;   /* views that it uses, each once */
+    unsigned count;   /* views that it uses, each once, or once for each window on it */
     struct tutti_device_use {
         struct tutti_view *view;
+        const struct tutti_view *window; /* of a task: the part of it that it gets; or NULL */
         enum starpu_data_access_mode mode;
         /* Of a task: its place among its batch's. Of a batch: the device's copy. */
         unsigned slot;

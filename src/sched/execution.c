@@ -7,6 +7,7 @@
 #include "memory/room.h"
 #include "memory/stay.h"
 #include "memory/svm_home.h"
+#include "memory/window.h"
 #include "sched/direct.h"
 #include "sched/lanes.h"
 #include "sched/link.h"
@@ -59,6 +60,7 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
                     enum tutti_ending ending) {
     struct tutti_real_device *device = batch->device;
     const struct tutti_storage *few[16], **storage = few;
+    struct tutti_storage windows[TUTTI_WINDOWS_AT_ONCE];
     /* The queue is in order: the end of the last command is the end of all. */
     bool wants_event = task->measured || (!task->next && ending == TUTTI_ENDS_LATER);
     /* What ends in the call needs no queue in common with others; profiling costs time. */
@@ -74,13 +76,21 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
         return;
     }
     task->result = CL_RUNNING; /* until it is known */
+    for (unsigned i = 0; i < task->count; i++)
+        if (task->use[i].window)
+            tutti_window_make_room(task->use[i].view, device);
     for (unsigned i = 0; i < task->count; i++) {
-        storage[i] = batch->use[task->use[i].slot].storage;
-        tutti_history_use(task->use[i].view->history, device, task->use[i].placed);
+        const struct tutti_device_use *use = &task->use[i];
+        storage[i] = batch->use[use->slot].storage;
+        tutti_history_use(use->view->history, device, use->placed);
+        cl_int error =
+            tutti_svm_home_use(use->view, device, batch->use[use->slot].mode != STARPU_R);
         if (!storage[i]->argument && !storage[i]->at_home)
-            task->result = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-        cl_int error = tutti_svm_home_use(task->use[i].view, device,
-                                          batch->use[task->use[i].slot].mode != STARPU_R);
+            error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+        if (use->window && error == CL_SUCCESS) {
+            error = tutti_window_find(use->view, use->window, device, storage[i], &windows[i]);
+            storage[i] = &windows[i];
+        }
         if (error != CL_SUCCESS)
             task->result = error;
     }

@@ -3,8 +3,10 @@
 
 #include "memory/coherence.h"
 #include "memory/version.h"
+#include "memory/window.h"
 #include "recycler.h"
 #include "sched/batch.h"
+#include "sched/lanes.h"
 #include "sched/policy.h"
 #include "sched/runtime.h"
 #include "virtual_device/late_build.h"
@@ -110,15 +112,25 @@ static bool waits_anyway(const struct tutti_device_task *task, const struct tutt
     return false;
 }
 
+/* A kernel's windows on one view, and the view itself, are used together. */
+static void agree(struct tutti_device_task *task) {
+    for (unsigned i = 0; i < task->count; i++)
+        for (unsigned j = 0; j < task->count && task->use[i].window; j++)
+            if (task->use[j].view == task->use[i].view && task->use[j].mode != task->use[i].mode)
+                task->use[i].mode = task->use[j].mode = STARPU_RW;
+}
+
 /* Chooses the storage of all arguments. */
 static void take_versions(struct launch *launch) {
     struct tutti_device_task *task = &launch->task;
     bool several = !tutti_is_one_device(task->devices | task->late.devices);
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
+        cl_mem mem = launch->call.mem[i];
+        use->window = tutti_window_is(mem) ? mem->view : NULL;
         use->mode = launch->declared[i];
-        if (use->mode == STARPU_W && launch->call.mem[i]->view->sibling)
-            use->mode = STARPU_RW; /* it has parts since the enqueue */
+        if (use->mode == STARPU_W && (use->window || mem->view->sibling))
+            use->mode = STARPU_RW; /* a part is, or it has parts since the enqueue */
         if (use->mode != STARPU_W)
             use->view = tutti_version_take_for_launch(launch->call.mem[i], false, false);
     }
@@ -127,13 +139,46 @@ static void take_versions(struct launch *launch) {
             task->use[i].view = tutti_version_take_for_launch(
                 launch->call.mem[i], !task->command.keeps_storage,
                 several && !waits_anyway(task, launch->call.mem[i]->view));
+    agree(task);
+}
+
+/* Parts become windows, or windows parts, where that is better. False when out of memory. */
+static bool settle_windows(struct launch *launch) {
+    struct tutti_device_task *task = &launch->task;
+    bool done = true, looked = false;
+    for (unsigned i = 0; i < task->count && done; i++) {
+        cl_mem mem = launch->call.mem[i];
+        if (!tutti_mem_has_parts(mem))
+            continue;
+        if (!looked)
+            tutti_lanes_look_at(task);
+        looked = true;
+        done = task->count <= TUTTI_WINDOWS_AT_ONCE
+                   ? tutti_window_note_kernel(mem, task->devices | task->late.devices, task->shares)
+                   : tutti_window_close(mem);
+    }
+    return done;
+}
+
+/* Do other views of a buffer have newer bytes? Then those come before what is still collected. */
+static bool is_stale(const struct tutti_device_task *task) {
+    bool stale = false;
+    for (unsigned i = 0; i < task->count && !stale; i++)
+        stale = tutti_coherence_is_stale(task->use[i].view, 0, task->use[i].view->size);
+    return stale;
 }
 
 static void start(struct tutti_command *command) {
     struct launch *launch = (struct launch *)command;
     struct tutti_device_task *task = &launch->task;
     count_ahead(launch, false);
+    if (!settle_windows(launch)) {
+        tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
+        return;
+    }
     take_versions(launch);
+    if (is_stale(task))
+        tutti_batch_flush(&command->event->context->graph);
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_view *view = task->use[i].view;
         if (!tutti_coherence_read(view, 0, view->size)) {

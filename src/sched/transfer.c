@@ -3,6 +3,7 @@
 
 #include "memory/coherence.h"
 #include "memory/version.h"
+#include "memory/window.h"
 #include "recycler.h"
 #include "sched/batch.h"
 #include "sched/runtime.h"
@@ -17,8 +18,8 @@ static void leave_ahead(struct tutti_transfer *transfer) {
     for (cl_uint i = 0; i < transfer->mem_count; i++)
         atomic_fetch_sub(&transfer->mems[i]->ahead, 1);
     for (int i = 0; i < 2; i++)
-        if (transfer->mem[i])
-            atomic_fetch_sub(&transfer->mem[i]->ahead, 1);
+        if (transfer->given[i])
+            atomic_fetch_sub(&transfer->given[i]->ahead, 1);
 }
 
 static cl_mem take_mem(cl_mem mem) {
@@ -36,8 +37,8 @@ void tutti_transfer_destroy(struct tutti_command *command) {
     }
     tutti_version_give_back(transfer->view[0], transfer->user);
     tutti_version_give_back(transfer->view[1], transfer->user);
-    tutti_object_release(transfer->mem[0]);
-    tutti_object_release(transfer->mem[1]);
+    tutti_object_release(transfer->given[0]);
+    tutti_object_release(transfer->given[1]);
     free(transfer->mems);
     free(transfer->views);
     free(transfer->acquisition.more);
@@ -95,9 +96,39 @@ static bool is_done_at_once(const struct tutti_transfer *transfer) {
            (!transfer->mem[1] || tutti_version_is_free(transfer->mem[1]));
 }
 
+/* A box from one part of a buffer to another: within one, drivers want it to lie alike in both. */
+static bool is_box_within(const struct tutti_transfer *transfer) {
+    cl_mem from = transfer->mem[0], to = transfer->mem[1];
+    return from && to && from != to && tutti_mem_whole(from) == tutti_mem_whole(to) &&
+           !tutti_region_is_linear(&transfer->region);
+}
+
+/* What is a window becomes a place in its buffer. False when out of memory. */
+static bool settle_windows(struct tutti_transfer *transfer) {
+    if (is_box_within(transfer) && !tutti_window_close(transfer->mem[0]))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        cl_mem mem = transfer->mem[i];
+        if (!mem || !mem->parent)
+            continue;
+        if (!tutti_window_note_transfer(mem))
+            return false;
+        cl_mem whole = tutti_window_storage_of(mem);
+        if (whole == mem)
+            continue;
+        transfer->mem[i] = whole; /* its parts keep it */
+        transfer->place[i].origin[0] += mem->origin;
+    }
+    return true;
+}
+
 static void start(struct tutti_command *command) {
     struct tutti_transfer *transfer = (struct tutti_transfer *)command;
     leave_ahead(transfer);
+    if (!settle_windows(transfer)) {
+        tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
+        return;
+    }
     if (is_done_at_once(transfer)) {
         if (transfer->prepare && !transfer->prepare(transfer)) {
             tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
@@ -121,12 +152,12 @@ static void start(struct tutti_command *command) {
 
 static bool use(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use) {
     const struct tutti_transfer *transfer = (const struct tutti_transfer *)command;
-    unsigned own = (transfer->mem[0] != NULL) + (transfer->mem[1] != NULL);
+    unsigned own = (transfer->given[0] != NULL) + (transfer->given[1] != NULL);
     if (i >= own + transfer->mem_count)
         return false;
-    cl_mem mem = i < own ? transfer->mem[i] : transfer->mems[i - own];
+    cl_mem mem = i < own ? transfer->given[i] : transfer->mems[i - own];
     use->resource = tutti_mem_resource(mem);
-    use->writes = use->replaces = transfer->writes || (i == 1 && transfer->mem[1]);
+    use->writes = use->replaces = transfer->writes || (i == 1 && transfer->given[1]);
     use->storage = transfer->later ? NULL : mem;
     return true;
 }
@@ -146,8 +177,8 @@ struct tutti_transfer *tutti_transfer_create(cl_int (*execute)(struct tutti_tran
     transfer->prepare = prepare;
     /* What has several objects may wait for one of them while it holds the others. */
     transfer->user = first && !second ? TUTTI_USER_TRANSFER : TUTTI_USER_HOST;
-    transfer->mem[0] = take_mem(first);
-    transfer->mem[1] = take_mem(second);
+    transfer->mem[0] = transfer->given[0] = take_mem(first);
+    transfer->mem[1] = transfer->given[1] = take_mem(second);
     return transfer;
 }
 

@@ -25,9 +25,10 @@ struct tutti_transfer {
         struct tutti_transfer *transfer); /* coherence, in dispatch order; may be NULL */
     cl_int (*execute)(struct tutti_transfer *transfer);
 
-    cl_mem mem[2]; /* retained; [1]: the target of a copy */
-    bool writes;   /* its memory objects; of a copy the target is always written */
-    bool later;    /* … by the program, once it is over: a map for writing */
+    cl_mem given[2]; /* retained; [1]: the target of a copy */
+    cl_mem mem[2];   /* the same; once dispatched, the buffer of what is a window (window.h) */
+    bool writes;     /* its memory objects; of a copy the target is always written */
+    bool later;      /* … by the program, once it is over: a map for writing */
     enum { TUTTI_NO_MAP, TUTTI_MAP, TUTTI_UNMAP } mapping; /* what there is still to do of it */
     struct tutti_view *view[2];                            /* their storage, from the dispatch on */
     struct tutti_place place[2]; /* in mem[0]; in the host's memory or in mem[1] */

@@ -213,7 +213,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
     bool whole =
         up && tutti_region_is_linear(&transfer->region) && transfer->region.size[0] == mem->size;
     task->time = time_of(transfer, view);
-    if (view->sibling || view->svm || !view->defined || task->time == 0 ||
+    if (mem->parent || view->sibling || view->svm || !view->defined || task->time == 0 ||
         (!view->at_home && tutti_version_pins(mem) > (transfer->mapping ? 1 : 0)))
         return false;
     task->devices = mem->devices & (view->seat && is_at_home(view) ? 1u << view->seat->index : ~0u);
@@ -241,7 +241,8 @@ static bool go_direct(struct tutti_transfer *transfer) {
 void tutti_transfer_offer(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     struct tutti_device_task *task = &transfer->task;
-    if (mem->type != CL_MEM_OBJECT_BUFFER || mem->parent || (mem->host_ptr && !transfer->mapping))
+    if (mem->type != CL_MEM_OBJECT_BUFFER || (mem->parent && transfer->mapping) ||
+        (mem->host_ptr && !transfer->mapping))
         return;
     transfer->go_direct = go_direct;
     task->enqueue = enqueue;

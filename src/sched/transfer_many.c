@@ -4,19 +4,23 @@
 #include "memory/relay.h"
 #include "memory/svm_home.h"
 #include "memory/version.h"
+#include "memory/window.h"
 #include "sched/transfer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* NULL when out of memory. A window would be no object of its own. */
 static struct tutti_view *take(struct tutti_transfer *transfer, cl_uint i) {
+    if (tutti_window_is(transfer->mems[i]) && !tutti_window_close(transfer->mems[i]))
+        return NULL;
     return transfer->views[i] = tutti_version_take(transfer->mems[i], false, transfer->user);
 }
 
 static bool prepare_migrate(struct tutti_transfer *transfer) {
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
         struct tutti_view *view = take(transfer, i);
-        if (!tutti_coherence_read(view, 0, view->size))
+        if (!view || !tutti_coherence_read(view, 0, view->size))
             return false;
         tutti_acquisition_add(&transfer->acquisition, view,
                               transfer->to_host ? TUTTI_HOME_READS : TUTTI_READS);
@@ -53,7 +57,7 @@ static void destroy_native(struct tutti_command *command) {
 static bool prepare_native(struct tutti_transfer *transfer) {
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
         struct tutti_view *view = take(transfer, i);
-        if (!tutti_coherence_write(view, 0, view->size, false))
+        if (!view || !tutti_coherence_write(view, 0, view->size, false))
             return false;
         view->defined = true;
         tutti_acquisition_add(&transfer->acquisition, view, TUTTI_HOME_WRITES);

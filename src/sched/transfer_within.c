@@ -82,7 +82,7 @@ static bool is_one_command(const struct tutti_transfer *transfer) {
 
 static bool may_use(cl_mem mem, bool reads) {
     const struct tutti_view *view = mem->view;
-    return !view->sibling && !view->svm && (view->defined || !reads) &&
+    return !mem->parent && !view->sibling && !view->svm && (view->defined || !reads) &&
            (view->at_home || tutti_version_pins(mem) == 0);
 }
 
@@ -123,8 +123,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
 void tutti_transfer_offer_within(struct tutti_transfer *transfer) {
     struct tutti_device_task *task = &transfer->task;
     for (int i = 0; i < 2; i++)
-        if (transfer->mem[i] &&
-            (transfer->mem[i]->type != CL_MEM_OBJECT_BUFFER || transfer->mem[i]->parent))
+        if (transfer->mem[i] && transfer->mem[i]->type != CL_MEM_OBJECT_BUFFER)
             return;
     transfer->go_direct = go_direct;
     task->enqueue = enqueue;
