@@ -17,10 +17,11 @@
 #include <sys/prctl.h>
 
 /* ns */
-#define LOOK 100000u    /* between two looks at what nobody waits for, */
-#define RARELY 400000u  /* at most, while the program waits for all that there is, */
-#define SELDOM 1000000u /* and while there is nothing */
-#define DROWSY 5000000u /* without anything to look after: the thread goes */
+#define LOOK 100000u     /* between two looks at what nobody waits for, */
+#define RARELY 400000u   /* at most, while the program waits for all that there is, */
+#define SELDOM 1000000u  /* and while there is nothing */
+#define AWAITED 4000000u /* or a thread waits that sees to it afterwards */
+#define DROWSY 5000000u  /* without anything to look after: the thread goes */
 
 /* One thread at a time for each lane, so that commands end in the order of their execution. */
 #define LANES (TUTTI_MAX_DEVICES * TUTTI_ALL_LANES)
@@ -34,6 +35,7 @@ static struct {
     atomic_uint sleepers;            /* see tutti_direct_note_sleeper */
     unsigned count_in[LANES], lanes; /* of each lane; lanes that have some */
     unsigned look;                   /* counts the thread's looks */
+    unsigned awaiting;               /* threads in await_last_before */
     struct tutti_job watch;
     bool watched, hurry, stopped;
 } direct = {
@@ -207,7 +209,9 @@ static void watch(struct tutti_job *job) {
     unsigned length = LOOK;
     pthread_mutex_lock(&direct.lock);
     while (!direct.stopped && (direct.first || tutti_runtime_now() - worked < DROWSY)) {
-        struct tutti_batch *batch = find_ripe();
+        /* A look takes a core from the kernels, for some 10 µs. */
+        bool awaited = direct.awaiting > 0 && !direct.hurry;
+        struct tutti_batch *batch = awaited ? NULL : find_ripe();
         if (batch) {
             unsigned lane = lane_of(batch);
             pthread_mutex_unlock(&direct.lock);
@@ -218,7 +222,7 @@ static void watch(struct tutti_job *job) {
         } else {
             if (!direct.first)
                 direct.hurry = false;
-            doze(direct.first ? length : SELDOM);
+            doze(awaited ? AWAITED : direct.first ? length : SELDOM);
             length = 2 * length < RARELY ? 2 * length : RARELY;
         }
     }
@@ -316,9 +320,14 @@ static void await_last_before(cl_event event) {
             last = batch->end;
     if (last && device->dispatch->clRetainEvent(last) != CL_SUCCESS)
         last = NULL;
+    direct.awaiting += last != NULL;
     pthread_mutex_unlock(&direct.lock);
-    if (last)
-        tutti_driver_wait(device, last);
+    if (!last)
+        return;
+    tutti_driver_wait(device, last);
+    pthread_mutex_lock(&direct.lock);
+    direct.awaiting--;
+    pthread_mutex_unlock(&direct.lock);
 }
 
 void tutti_direct_help(cl_event event) {
