@@ -143,6 +143,39 @@ START_TEST(in_the_call) {
 }
 END_TEST
 
+/* A part of a buffer, and the whole now and then: whoever is next sees what the other one did. */
+START_TEST(of_a_part) {
+    enum { PARTS = 64, AT = 32 }; /* of N elements */
+    static cl_int zeros[PARTS * N], seen[PARTS * N];
+    const cl_buffer_region region = {AT * BYTES, BYTES};
+    begin();
+    cl_mem whole = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
+    cl_mem part =
+        ck_made(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+    int of_whole = 0, done = 0, all = 0;
+    for (; all < MOST && (all < ROUNDS || done < ROUNDS / 2); all++) {
+        run(queue, add, part, 1, 0, NULL, NULL);
+        if (all % 50 == 0) { /* its first elements alone */
+            run(queue, add, whole, 1, 0, NULL, NULL);
+            of_whole++;
+        }
+        ck_ok(clFinish(queue));
+        if (all % ROUNDS == ROUNDS - 1)
+            done += at_once();
+    }
+    ck_assert(done >= ROUNDS / 2 || !can_be() || !is_short());
+    ck_holds(queue, part, all);
+    ck_ok(clEnqueueReadBuffer(queue, whole, CL_TRUE, 0, sizeof(seen), seen, 0, NULL, NULL));
+    for (int i = 0; i < N; i++) {
+        ck_assert_int_eq(seen[i], of_whole);
+        ck_assert_int_eq(seen[AT * N + i], all);
+    }
+    ck_ok(clReleaseMemObject(part));
+    ck_ok(clReleaseMemObject(whole));
+    end();
+}
+END_TEST
+
 START_TEST(behind_what_waits) {
     begin();
     for (int i = 0; i < ROUNDS; i++) {
@@ -345,8 +378,8 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        in_the_call,         behind_what_waits, behind_a_longer_kernel, its_times,
-        wrong_ones_are_told, of_two_sizes,      from_several_threads,
+        in_the_call, of_a_part,           behind_what_waits, behind_a_longer_kernel,
+        its_times,   wrong_ones_are_told, of_two_sizes,      from_several_threads,
     };
 
     return test_main_logged(argc, argv, tests, COUNT(tests));

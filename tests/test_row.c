@@ -109,6 +109,28 @@ static void give_many(cl_mem buffer) {
 START_TEST(many_kernels_are_a_row) { ck_most_of(give_many); }
 END_TEST
 
+/* Parts of a buffer that is not used as a whole meanwhile. */
+static void give_on_parts(cl_mem buffer) {
+    static cl_int zeros[2 * N];
+    cl_mem whole = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros), part[2];
+    for (size_t p = 0; p < 2; p++) {
+        cl_buffer_region region = {p * BYTES, BYTES};
+        part[p] =
+            ck_made(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+    }
+    for (int i = 0; i < MANY; i++)
+        for (int p = 0; p < 2; p++)
+            run(queue, add, part[p], 1, NULL);
+    ck_holds(part[0], MANY);
+    ck_ok(clEnqueueCopyBuffer(queue, whole, buffer, BYTES, 0, BYTES, 0, NULL, NULL));
+    for (int p = 0; p < 2; p++)
+        ck_ok(clReleaseMemObject(part[p]));
+    ck_ok(clReleaseMemObject(whole));
+}
+
+START_TEST(on_parts) { ck_most_of(give_on_parts); }
+END_TEST
+
 /* Kernels with a wait for all after each, too. */
 static void give_with_waits(cl_mem buffer) {
     for (int i = 0; i < MANY; i++) {
@@ -566,6 +588,7 @@ int main(int argc, char **argv) {
     const TTest *const last[] = {the_end};
     const TTest *const tests[] = {
         many_kernels_are_a_row,
+        on_parts,
         with_waits_between_them,
         a_few_are_none,
         what_comes_after_them,

@@ -137,16 +137,15 @@ struct tutti_version_users tutti_version_users(const struct tutti_view *view) {
     };
 }
 
-/* A plain buffer in home memory that only so many use. */
-static bool is_at_home_for(struct tutti_view *view, unsigned users) {
-    return view->at_home && view->root == view && !view->sibling && !view->svm &&
-           tutti_version_users(view).all == users && tutti_view_is_just_home(view);
+bool tutti_version_is_idle(cl_mem mem, bool but_devices) {
+    const struct tutti_view *view = tutti_window_storage_of(mem)->view;
+    struct tutti_version_users users = tutti_version_users(view);
+    return view->at_home && !view->svm && users.all == (but_devices ? users.of_devices : 0) &&
+           tutti_view_is_just_home(view);
 }
 
-bool tutti_version_is_free(cl_mem mem) { return is_at_home_for(mem->view, 0); }
-
-bool tutti_version_is_devices(cl_mem mem) {
-    return is_at_home_for(mem->view, tutti_version_users(mem->view).of_devices);
+bool tutti_version_is_free(cl_mem mem) {
+    return mem->view->root == mem->view && !mem->view->sibling && tutti_version_is_idle(mem, false);
 }
 
 void tutti_version_give_back(struct tutti_view *view, enum tutti_user user) {

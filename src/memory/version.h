@@ -39,14 +39,13 @@ struct tutti_version_users {
 struct tutti_version_users tutti_version_users(const struct tutti_view *view);
 
 /*
- * May the storage be used as it is, in home memory, without asking StarPU? No command uses it then,
- * and nothing has to be brought up to date, as there may be where there are parts. By the
- * dispatching thread.
+ * Is the storage in home memory, to be used as it is without asking StarPU? No command uses it
+ * then, or those on devices may. By the dispatching thread, like the next one.
  */
-bool tutti_version_is_free(cl_mem mem);
+bool tutti_version_is_idle(cl_mem mem, bool but_devices);
 
-/* The same, but commands on devices may use it. */
-bool tutti_version_is_devices(cl_mem mem);
+/* May the host do so? It has no parts either, which might have to be brought up to date. */
+bool tutti_version_is_free(cl_mem mem);
 
 /*
  * While the program has, or is getting, a pointer into the storage, it is not replaced.

@@ -3,7 +3,9 @@
 
 #include "brief_lock.h"
 #include "log.h"
+#include "memory/coherence.h"
 #include "memory/version.h"
+#include "memory/window.h"
 #include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/row.h"
@@ -63,7 +65,7 @@ static bool take_arguments(struct tutti_invocation *call, cl_context context, un
         if (!mem)
             continue;
         if (!TUTTI_IS_MEM(mem) || mem->context != context || mem->type != CL_MEM_OBJECT_BUFFER ||
-            mem->parent || mem->is_svm)
+            tutti_invocation_has_address(mem))
             return false;
         *able &= mem->devices;
         tutti_invocation_add_object(call, i, mem);
@@ -103,15 +105,47 @@ static bool lock_devices(bool waits) {
     return true;
 }
 
-/* By the dispatching thread. */
+/*
+ * A part, or what has parts: false if it, or they, must be brought up to date first. Notes what the
+ * kernel is about to write.
+ */
+static bool settle_parts(const struct tutti_invocation *call, unsigned i, unsigned able) {
+    cl_mem mem = call->mem[i];
+    if (!tutti_window_note_kernel(mem, able, false))
+        return false;
+    struct tutti_view *view = tutti_window_storage_of(mem)->view;
+    if (tutti_coherence_is_stale(view, 0, view->size))
+        return false;
+    bool writes = false;
+    for (unsigned k = 0; k < call->arguments->count && !writes; k++)
+        writes = call->arguments->argument[k].mem == mem && tutti_invocation_may_write(call, k);
+    return !writes || tutti_coherence_write(view, 0, view->size, true);
+}
+
+/* What a kernel executed at once is given of each memory object. */
+struct found {
+    const struct tutti_storage *storage[MOST_ARGUMENTS];
+    struct tutti_storage window[MOST_ARGUMENTS];
+};
+
+/* By the dispatching thread, with the devices locked. */
 static bool find_storage(const struct tutti_invocation *call,
-                         const struct tutti_real_device *device, bool in_row,
-                         const struct tutti_storage **storage) {
+                         const struct tutti_real_device *device, unsigned able, bool in_row,
+                         struct found *found) {
     for (unsigned i = 0; i < call->count; i++) {
-        if (in_row ? !tutti_version_is_devices(call->mem[i]) : !tutti_version_is_free(call->mem[i]))
+        cl_mem mem = call->mem[i];
+        if ((tutti_mem_has_parts(mem) && !settle_parts(call, i, able)) ||
+            !tutti_version_is_idle(mem, in_row))
             return false;
-        storage[i] = tutti_view_storage(call->mem[i]->view, device);
-        if (!storage[i]->argument)
+        struct tutti_view *view = tutti_window_storage_of(mem)->view;
+        const struct tutti_storage *whole = tutti_view_storage(view, device);
+        found->storage[i] = whole;
+        if (!whole->argument)
+            return false;
+        if (!tutti_window_is(mem))
+            continue;
+        found->storage[i] = &found->window[i];
+        if (tutti_window_find(view, mem->view, device, whole, &found->window[i]) != CL_SUCCESS)
             return false;
     }
     return true;
@@ -191,21 +225,25 @@ static bool execute(const struct tutti_invocation *call, struct tutti_real_devic
 /* By the dispatching thread, with the devices locked. False: not at all. */
 static bool run(const struct tutti_invocation *call, struct tutti_real_device *device, bool in_row,
                 struct tutti_model *model, unsigned able, cl_event event) {
-    const struct tutti_storage *storage[MOST_ARGUMENTS];
-    if (!find_storage(call, device, in_row, storage))
+    struct found found;
+    if (!find_storage(call, device, able, in_row, &found))
         return false;
     for (unsigned i = 0; i < call->count; i++) {
-        tutti_view_take_over(call->mem[i]->view);
-        call->mem[i]->view->defined = true;
-        call->mem[i]->view->unread = false;
+        struct tutti_view *view = tutti_window_storage_of(call->mem[i])->view;
+        tutti_view_take_over(view);
+        view->defined = true;
+        view->unread = false;
     }
-    bool done = in_row ? tutti_row_enqueue(call, device, storage, model, able, event) == CL_SUCCESS
-                       : execute(call, device, storage, model, able, event);
-    for (unsigned i = 0; i < call->count; i++)
+    bool done =
+        in_row ? tutti_row_enqueue(call, device, found.storage, model, able, event) == CL_SUCCESS
+               : execute(call, device, found.storage, model, able, event);
+    for (unsigned i = 0; i < call->count; i++) {
+        struct tutti_view *view = tutti_window_storage_of(call->mem[i])->view;
         if (in_row) /* kernels of its device may end meanwhile */
-            tutti_view_hand_over(call->mem[i]->view);
+            tutti_view_hand_over(view);
         else
-            tutti_view_hand_over_alone(call->mem[i]->view);
+            tutti_view_hand_over_alone(view);
+    }
     return done;
 }
 

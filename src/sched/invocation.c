@@ -4,6 +4,8 @@
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/given.h"
+#include "virtual_device/overwrite.h"
+#include "virtual_device/program.h"
 #include "virtual_device/sampler.h"
 
 #include <stdlib.h>
@@ -17,6 +19,18 @@ unsigned tutti_invocation_add(struct tutti_invocation *call, unsigned index) {
     cl_mem given = call->arguments->argument[index].mem;
     return tutti_invocation_add_object(
         call, index, tutti_invocation_has_address(given) ? tutti_mem_whole(given) : given);
+}
+
+bool tutti_invocation_may_write(const struct tutti_invocation *call, unsigned index) {
+    cl_kernel kernel = call->kernel;
+    cl_mem mem = call->arguments->argument[index].mem;
+    bool declared = index < kernel->argument_count;
+    if (declared && kernel->info[index].reads_only)
+        return false;
+    if (!(mem->flags & CL_MEM_READ_ONLY))
+        return true;
+    return declared && !tutti_mem_is_image(mem) && kernel->program->source &&
+           !kernel->overwrites[index].only_read;
 }
 
 struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) {

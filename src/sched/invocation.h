@@ -42,6 +42,13 @@ static inline unsigned tutti_invocation_add_object(struct tutti_invocation *call
 unsigned tutti_invocation_add(struct tutti_invocation *call, unsigned index);
 
 /*
+ * May the kernel write to that argument's memory object? Not if it is `const` or `__constant`. It
+ * must not write to a CL_MEM_READ_ONLY buffer either, but no driver minds, and programs do
+ * (hashcat): that is taken at its word only where the source agrees, or there is none.
+ */
+bool tutti_invocation_may_write(const struct tutti_invocation *call, unsigned index);
+
+/*
  * A buffer over shared virtual memory is that memory for kernels, by its address: pointers into it
  * may lie in what they read.
  */

@@ -43,23 +43,6 @@ static void destroy(struct tutti_command *command) {
     tutti_recycler_give(launch);
 }
 
-/*
- * Not what is `const` or `__constant`. A kernel must not write to a CL_MEM_READ_ONLY buffer either,
- * but no driver minds, and programs do (hashcat): that is taken at its word only where the source
- * agrees, or there is none.
- */
-static bool may_write(const struct launch *launch, unsigned index) {
-    cl_kernel kernel = launch->call.kernel;
-    cl_mem mem = launch->call.arguments->argument[index].mem;
-    bool declared = index < kernel->argument_count;
-    if (declared && kernel->info[index].reads_only)
-        return false;
-    if (!(mem->flags & CL_MEM_READ_ONLY))
-        return true;
-    return declared && !tutti_mem_is_image(mem) && kernel->program->source &&
-           !kernel->overwrites[index].only_read;
-}
-
 /* Is the whole object written, and nothing of what is there read? A part's whole needs the rest. */
 static bool overwrites(const struct launch *launch, unsigned index) {
     const struct tutti_range *range = launch->call.range;
@@ -72,8 +55,8 @@ static bool overwrites(const struct launch *launch, unsigned index) {
 
 static void add_use(struct launch *launch, unsigned index) {
     struct tutti_device_task *task = &launch->task;
-    enum starpu_data_access_mode mode = !may_write(launch, index)   ? STARPU_R
-                                        : overwrites(launch, index) ? STARPU_W
+    enum starpu_data_access_mode mode = !tutti_invocation_may_write(&launch->call, index) ? STARPU_R
+                                        : overwrites(launch, index)                       ? STARPU_W
                                                                     : STARPU_RW;
     unsigned i = tutti_invocation_add(&launch->call, index);
     if (i == task->count) {
