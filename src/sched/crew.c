@@ -314,15 +314,13 @@ static void granted(struct tutti_stay *stay, void *argument) {
     call_and_unlock(false);
 }
 
-static bool is_whole(const struct tutti_view *view) {
-    return view->at_home && view->root == view && !view->sibling && !view->svm;
-}
+static bool serves(const struct tutti_view *view) { return view->at_home && !view->svm; }
 
 bool tutti_crew_would_take(const struct tutti_device_task *task) {
     bool may = true, waits = false;
     for (unsigned i = 0; i < task->count && may; i++) {
         struct tutti_version_users users = tutti_version_users(task->use[i].view);
-        may = is_whole(task->use[i].view) && users.of_host == 0;
+        may = serves(task->use[i].view) && users.of_host == 0;
         waits = waits || users.of_devices > 0;
     }
     return may && waits;
@@ -333,7 +331,7 @@ static bool takes(const struct tutti_batch *batch) {
         if (task->prints)
             return false;
     for (unsigned i = 0; i < batch->count; i++)
-        if (!is_whole(batch->use[i].view))
+        if (!serves(batch->use[i].view))
             return false;
     return true;
 }
