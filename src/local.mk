@@ -100,6 +100,7 @@ libtutti_la_SOURCES += \
 	src/sched/wait_list.c src/sched/wait_list.h \
 	src/virtual_device/argument_info.c src/virtual_device/argument_info.h \
 	src/virtual_device/binary.c src/virtual_device/binary.h \
+	src/virtual_device/branches.c src/virtual_device/branches.h \
 	src/virtual_device/build.c src/virtual_device/build.h \
 	src/virtual_device/build_device.c src/virtual_device/build_device.h \
 	src/virtual_device/device.h \

@@ -67,6 +67,7 @@ TUTTI_TESTS = \
 	tests/test_functions \
 	tests/test_block \
 	tests/test_line \
+	tests/test_include \
 	tests/test_link \
 	tests/test_guess \
 	tests/test_policy \
@@ -350,6 +351,9 @@ tests_test_line_LDADD = $(TEST_LIBS) $(STARPU_LIBS)
 tests_test_block_SOURCES = tests/test_block.c
 tests_test_block_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_block_LDADD = $(TEST_LIBS)
+tests_test_include_SOURCES = tests/test_include.c
+tests_test_include_CPPFLAGS = $(tests_test_line_CPPFLAGS)
+tests_test_include_LDADD = $(TEST_LIBS)
 tests_test_link_SOURCES = tests/test_link.c
 tests_test_link_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_link_LDADD = $(tests_test_line_LDADD)

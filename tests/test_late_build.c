@@ -229,9 +229,12 @@ END_TEST
 /* What it would read later may be something else then. */
 START_TEST(a_program_that_may_read_files_does_not_wait) {
     static const char *const texts[] = {
-        "#if 0\n# \t include \"a\"\n#endif\n", "#if 0\n# \\\ninclude \"a\"\n#endif\n",
-        "#if 0\n%:include \"a\"\n#endif\n",    "#if 0\n#/*\n*/import \"a\"\n#endif\n",
+        "#if 0\n# \t include \"a\"\n#endif\n",
+        "#if 0\n# \\\ninclude \"a\"\n#endif\n",
+        "#if 0\n%:include \"a\"\n#endif\n",
+        "#if 0\n#/*\n*/import \"a\"\n#endif\n",
         "#if __has_include(\"a\")\n#endif\n",
+        "#ifdef OTHER\n#include \"a\"\n#endif\n",
     };
     for (size_t i = 0; i < COUNT(texts); i++)
         use_new(texts[i], 4, 0);
@@ -244,6 +247,11 @@ START_TEST(a_program_that_says_so_waits) {
         "/* It might #include more. */\n",
         "// #include ../common.h\n",
         "// __has_include(\"a\")\n",
+        /* What no compiler of OpenCL C sees. */
+        "#ifndef __OPENCL_VERSION__\n#include <math.h>\n#endif\n",
+        "#if !defined(__OPENCL_VERSION__)\n#include <math.h>\n#else\n#define A\n#endif\n",
+        "#ifdef __OPENCL_C_VERSION__\n#else\n# include <math.h>\n#endif\n",
+        "#if defined __cplusplus // this\n#ifdef X\n#else\n#include <cmath>\n#endif\n#endif\n",
     };
     for (size_t i = 0; i < COUNT(texts); i++)
         use_new(texts[i], 9, 1);

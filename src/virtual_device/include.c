@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/include.h"
 
+#include "virtual_device/branches.h"
 #include "virtual_device/source.h"
 
 #include <limits.h>
@@ -174,14 +175,17 @@ static bool names_files(const char *options) {
 bool tutti_source_reads_files(const char *source, const char *options) {
     static const char *const words[] = {"include", "import"};
     bool reads = names_files(options);
+    struct tutti_branches branches;
     struct tutti_reader reader;
     struct tutti_token token;
+    tutti_branches_init(&branches, source, options);
     tutti_reader_init(&reader, source);
-    while (!reads && tutti_reader_next(&reader, &token))
-        for (size_t i = 0; token.kind == TUTTI_TOKEN_WORD && i < sizeof(words) / sizeof(*words);
-             i++) {
+    while (!reads && tutti_reader_next(&reader, &token)) {
+        bool looks = !tutti_branches_leave_out(&branches, &token) && token.kind == TUTTI_TOKEN_WORD;
+        for (size_t i = 0; looks && i < sizeof(words) / sizeof(*words); i++) {
             const char *word = memmem(token.start, token.length, words[i], strlen(words[i]));
             reads = reads || (word && directs(source, word));
         }
+    }
     return reads;
 }

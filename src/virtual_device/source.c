@@ -159,11 +159,25 @@ static bool starts_with(const struct tutti_token *name, const char *prefix) {
     return name->length >= length && memcmp(name->start, prefix, length) == 0;
 }
 
+/* No OpenCL C compiler defines it, whatever the machine. */
+static bool is_nowhere(const struct tutti_token *name) {
+    static const char *const names[] = {"__cplusplus", "__APPLE__",  "_WIN32",       "_WIN64",
+                                        "_MSC_VER",    "__CUDACC__", "__CUDA_ARCH__"};
+    bool found = false;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !found; i++)
+        found = tutti_token_is(name, names[i]);
+    return found;
+}
+
+enum tutti_knowledge tutti_source_knows(const char *source, const char *options,
+                                        const struct tutti_token *name) {
+    if (tutti_token_is(name, "__OPENCL_VERSION__") || tutti_token_is(name, "__OPENCL_C_VERSION__"))
+        return TUTTI_YES;
+    return is_nowhere(name) && !defined_by_program(source, options, name) ? TUTTI_NO : TUTTI_MAYBE;
+}
+
 static bool tells_apart(const struct tutti_token *name, const struct tutti_real_device *one,
                         const struct tutti_real_device *other) {
-    /* No OpenCL C compiler defines these, whatever the machine. */
-    static const char *const nowhere[] = {"__cplusplus", "__APPLE__",  "_WIN32",       "_WIN64",
-                                          "_MSC_VER",    "__CUDACC__", "__CUDA_ARCH__"};
     const struct tutti_merged *merged = tutti_merged();
     if (starts_with(name, "cl_") || starts_with(name, "cles_"))
         return lists_differ(name, one->extensions, other->extensions, &merged->extensions);
@@ -179,9 +193,8 @@ static bool tells_apart(const struct tutti_token *name, const struct tutti_real_
         return merged->limits.image_support && one->image_support != other->image_support;
     if (tutti_token_is(name, "__ENDIAN_LITTLE__") || tutti_token_is(name, "__kernel_exec"))
         return false;
-    for (size_t i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++)
-        if (tutti_token_is(name, nowhere[i]))
-            return false;
+    if (is_nowhere(name))
+        return false;
     /* Other reserved names belong to the compiler, that is to the vendor or the kind of device. */
     bool reserved = name->length > 2 && name->start[0] == '_' &&
                     (name->start[1] == '_' || isupper((unsigned char)name->start[1]));

@@ -40,6 +40,11 @@ bool tutti_token_is(const struct tutti_token *token, const char *text);
 /* Are they the same text? */
 bool tutti_token_same(const struct tutti_token *one, const struct tutti_token *other);
 
+/* Is the macro defined, whatever device the source is compiled for? */
+enum tutti_knowledge { TUTTI_MAYBE, TUTTI_YES, TUTTI_NO };
+enum tutti_knowledge tutti_source_knows(const char *source, const char *options,
+                                        const struct tutti_token *name);
+
 /* Does the source name printf outside comments and literals? */
 bool tutti_source_prints(const char *source);
 
