@@ -10,9 +10,10 @@
 
 #include <stdlib.h>
 
-/* Exchanges between a part and the whole count so much, other uses of parts one, transfers more. */
+/* Exchanges between a part and the whole count so much, other uses of parts less: */
 #define EXCHANGE 4
-#define TRANSFER 4
+#define TRANSFER 4 /* which could go beside kernels, */
+#define SHARED 4   /* as these beside others; any other kernel counts one */
 #define ENOUGH 16
 #define MOST 32
 /* Uses of windows, none of the whole between them, until they are parts again. */
@@ -106,7 +107,7 @@ bool tutti_window_note_kernel(cl_mem mem, unsigned able, bool shares) {
     struct tutti_view *root = whole->view;
     if (root->open) {
         if (mem != whole)
-            return note_apart(whole, 1);
+            return note_apart(whole, shares ? SHARED : 1);
         whole->apart = 0;
         return true;
     }

@@ -105,20 +105,22 @@ static bool lock_devices(bool waits) {
     return true;
 }
 
+static bool is_stale(cl_mem mem) {
+    const struct tutti_view *view = tutti_window_storage_of(mem)->view;
+    return tutti_coherence_is_stale(view, 0, view->size);
+}
+
 /*
- * A part, or what has parts: false if it, or they, must be brought up to date first. Notes what the
- * kernel is about to write.
+ * A part, or what has parts: false if it must be brought up to date first. Notes what the kernel is
+ * about to write.
  */
-static bool settle_parts(const struct tutti_invocation *call, unsigned i, unsigned able) {
-    cl_mem mem = call->mem[i];
-    if (!tutti_window_note_kernel(mem, able, false))
-        return false;
-    struct tutti_view *view = tutti_window_storage_of(mem)->view;
-    if (tutti_coherence_is_stale(view, 0, view->size))
+static bool settle_parts(const struct tutti_invocation *call, cl_mem mem, unsigned able) {
+    if (is_stale(mem) || !tutti_window_note_kernel(mem, able, false) || is_stale(mem))
         return false;
     bool writes = false;
-    for (unsigned k = 0; k < call->arguments->count && !writes; k++)
-        writes = call->arguments->argument[k].mem == mem && tutti_invocation_may_write(call, k);
+    for (unsigned i = 0; i < call->arguments->count && !writes; i++)
+        writes = call->arguments->argument[i].mem == mem && tutti_invocation_may_write(call, i);
+    struct tutti_view *view = tutti_window_storage_of(mem)->view;
     return !writes || tutti_coherence_write(view, 0, view->size, true);
 }
 
@@ -132,10 +134,13 @@ struct found {
 static bool find_storage(const struct tutti_invocation *call,
                          const struct tutti_real_device *device, unsigned able, bool in_row,
                          struct found *found) {
+    for (unsigned i = 0; i < call->count; i++)
+        if (tutti_window_is(call->mem[i]))
+            tutti_window_make_room(tutti_window_storage_of(call->mem[i])->view, device);
     for (unsigned i = 0; i < call->count; i++) {
         cl_mem mem = call->mem[i];
-        if ((tutti_mem_has_parts(mem) && !settle_parts(call, i, able)) ||
-            !tutti_version_is_idle(mem, in_row))
+        if (!tutti_version_is_idle(mem, in_row) ||
+            (tutti_mem_has_parts(mem) && !settle_parts(call, mem, able)))
             return false;
         struct tutti_view *view = tutti_window_storage_of(mem)->view;
         const struct tutti_storage *whole = tutti_view_storage(view, device);
