@@ -131,6 +131,52 @@ static void give_on_parts(cl_mem buffer) {
 START_TEST(on_parts) { ck_most_of(give_on_parts); }
 END_TEST
 
+static void run_all(cl_mem buffer, cl_uint count, const cl_event *list) {
+    size_t items = 2 * N;
+    cl_int one = 1;
+    ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+    ck_ok(clEnqueueNDRangeKernel(second, add, 1, NULL, &items, NULL, count, list, NULL));
+}
+
+/*
+ * The whole is brought up to date with a part that kernels in a row still write, by a kernel that
+ * could not be in the row when it was enqueued.
+ */
+START_TEST(a_part_and_then_the_whole) {
+    static cl_int zeros[2 * N], seen[2 * N];
+    const cl_buffer_region region = {BYTES, BYTES};
+    begin();
+    cl_mem whole = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
+    cl_mem other = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
+    cl_mem part =
+        ck_made(clCreateSubBuffer(whole, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
+    for (int i = 0; i < 10; i++) { /* how long it takes is known then */
+        run_all(other, 0, NULL);
+        ck_ok(clFinish(second));
+    }
+    for (int round = 1; round <= ROUNDS; round++) {
+        cl_event events[2] = {make_user_event()};
+        run_many(plain, part, MANY);
+        run(plain, add, part, 1, &events[1]);
+        run_all(whole, 2, events);
+        ck_ok(clSetUserEventStatus(events[0], CL_COMPLETE));
+        ck_ok(clFinish(second));
+        ck_ok(clEnqueueReadBuffer(queue, whole, CL_TRUE, 0, sizeof(seen), seen, 0, NULL, NULL));
+        for (int i = 0; i < N; i++) {
+            ck_assert_int_eq(seen[i], round);
+            ck_assert_int_eq(seen[N + i], round * (MANY + 2));
+        }
+        ck_ok(clReleaseEvent(events[0]));
+        ck_ok(clReleaseEvent(events[1]));
+    }
+    ck_ok(clReleaseMemObject(part));
+    ck_ok(clReleaseMemObject(whole));
+    ck_ok(clReleaseMemObject(other));
+    end();
+}
+END_TEST
+
 /* Kernels with a wait for all after each, too. */
 static void give_with_waits(cl_mem buffer) {
     for (int i = 0; i < MANY; i++) {
@@ -589,6 +635,7 @@ int main(int argc, char **argv) {
     const TTest *const tests[] = {
         many_kernels_are_a_row,
         on_parts,
+        a_part_and_then_the_whole,
         with_waits_between_them,
         a_few_are_none,
         what_comes_after_them,

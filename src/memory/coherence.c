@@ -5,6 +5,7 @@
 #include "memory/access.h"
 #include "memory/acquisition.h"
 #include "sched/pool.h"
+#include "sched/row.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -69,7 +70,8 @@ static bool are_together(const struct tutti_view *source, const struct tutti_vie
 static bool submit_update(struct tutti_view *source, struct tutti_view *target, size_t begin,
                           size_t end, cl_mem buffer) {
     if (!tutti_runtime_usable())
-        return true; /* the process ends */
+        return true;    /* the process ends */
+    tutti_row_settle(); /* StarPU knows nothing of kernels in a row */
     struct update *update = calloc(1, sizeof(*update));
     if (!update)
         return false;
