@@ -38,11 +38,11 @@ static bool says(const struct tutti_branches *branches, const char *directive) {
  * `defined`, maybe `!` before it and `()` behind.
  */
 static enum tutti_knowledge condition(const struct tutti_branches *branches) {
+    if (branches->count > MOST)
+        return TUTTI_MAYBE;
     const struct tutti_token *token = branches->line + 2, *end = branches->line + branches->count;
     bool tests = says(branches, "if") || says(branches, "elif");
     bool negated = says(branches, "ifndef") || says(branches, "elifndef");
-    if (branches->count > MOST)
-        return TUTTI_MAYBE;
     if (tests && token < end && tutti_token_is(token, "!")) {
         negated = true;
         token++;
