@@ -218,8 +218,22 @@ struct tutti_edge *tutti_event_dispatched(cl_event event) {
     return edges;
 }
 
+/*
+ * The ends in an in-order queue are told in its order, though devices' clocks differ, and an unmap
+ * that moves nothing may be beside the next command. Lock held.
+ */
+static void order_end(cl_event event) {
+    cl_command_queue queue = event->queue;
+    if (!queue || !event->profiled || !tutti_queue_in_order(queue))
+        return;
+    if (event->ended < queue->ended)
+        event->ended = queue->ended;
+    queue->ended = event->ended;
+}
+
 static void publish(cl_event event, struct garbage *garbage) {
     event->published = true;
+    order_end(event);
     /* Before who waits for the event looks there. */
     if (event->queue && event->reached < 0 &&
         event->reached != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)

@@ -18,7 +18,8 @@ struct _cl_command_queue {
     unsigned held;        /* in-order: how many commands are held (hold.h) */
     cl_event outsider;    /* in-order: the last held one that waits for others than its queue's */
     cl_event fence;       /* later commands wait for it: barrier, native kernel; retained */
-    atomic_bool holds;    /* is there a `first`? Changed with the lock */
+    cl_ulong ended;    /* in-order: when the last one that was profiled did, published ones only */
+    atomic_bool holds; /* is there a `first`? Changed with the lock */
     _Atomic cl_int error; /* of a command of this queue since the last clFinish */
 };
 
