@@ -182,14 +182,6 @@ bool tutti_coherence_write(struct tutti_view *view, size_t begin, size_t end, bo
     return true;
 }
 
-static void forget_stale(struct tutti_view *view) {
-    while (view->stale) {
-        struct tutti_stale *stale = view->stale;
-        view->stale = stale->next;
-        free(stale);
-    }
-}
-
 bool tutti_coherence_open(struct tutti_view *root) {
     if (!tutti_coherence_read(root, 0, root->size))
         return false;
@@ -197,7 +189,7 @@ bool tutti_coherence_open(struct tutti_view *root) {
     root->sibling = NULL;
     root->open = true;
     for (struct tutti_view *view = root->windows; view; view = view->sibling) {
-        forget_stale(view);
+        tutti_view_forget_stale(view);
         view->defined = false;
     }
     return true;

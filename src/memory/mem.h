@@ -58,8 +58,8 @@ static inline cl_mem tutti_mem_whole(cl_mem mem) {
     return mem;
 }
 
-/* Is it a part of a buffer, or has parts itself? For the dispatching thread. */
-static inline bool tutti_mem_has_parts(cl_mem mem) {
+/* Are there other views of its buffer: is it a part, or has parts? For the dispatching thread. */
+static inline bool tutti_mem_has_siblings(cl_mem mem) {
     return mem->parent || mem->view->sibling || mem->view->windows;
 }
 

@@ -194,6 +194,14 @@ static void release_storage(struct tutti_view *view) {
         tutti_storage_release(list->device[d], &view->shape, view->size, &view->real[d]);
 }
 
+void tutti_view_forget_stale(struct tutti_view *view) {
+    while (view->stale) {
+        struct tutti_stale *stale = view->stale;
+        view->stale = stale->next;
+        free(stale);
+    }
+}
+
 void tutti_view_destroy(struct tutti_view *view) {
     if (tutti_runtime_usable()) {
         view->leaving = true;
@@ -209,11 +217,7 @@ void tutti_view_destroy(struct tutti_view *view) {
             tutti_block_free(view->home, view->size);
         tutti_pinned_free(view->pinned);
     }
-    while (view->stale) {
-        struct tutti_stale *stale = view->stale;
-        view->stale = stale->next;
-        free(stale);
-    }
+    tutti_view_forget_stale(view);
     while (view->mapped) {
         struct tutti_mapped *mapped = view->mapped;
         view->mapped = mapped->next;

@@ -182,6 +182,8 @@ bool tutti_view_init_image(struct tutti_view *view, struct tutti_history *histor
 bool tutti_view_init_part(struct tutti_view *view, struct tutti_history *history,
                           struct tutti_view *root, size_t origin, size_t size,
                           const struct tutti_shape *shape);
+/* No other view of the buffer has newer bytes of it, or nobody will ask. */
+void tutti_view_forget_stale(struct tutti_view *view);
 /*
  * Nothing uses the view any more, and no other view is stale because of it (tutti_view_flush in
  * coherence.h). Unless it is just home, waits for StarPU to let go of it: not for StarPU's threads.

@@ -25,6 +25,11 @@ static inline cl_mem tutti_window_storage_of(cl_mem mem) {
 
 static inline bool tutti_window_is(cl_mem mem) { return tutti_window_storage_of(mem) != mem; }
 
+/* For tutti_device_use: the part that it is of that storage; NULL: it is no window. */
+static inline const struct tutti_view *tutti_window_of(cl_mem mem) {
+    return tutti_window_is(mem) ? mem->view : NULL;
+}
+
 /*
  * A kernel is about to use the memory object, or the host or a copy to: may make windows of parts,
  * or parts of windows, before. `able` devices (bits) can execute it, and if it `shares` others

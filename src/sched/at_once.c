@@ -105,9 +105,10 @@ static bool lock_devices(bool waits) {
     return true;
 }
 
+static struct tutti_view *view_of(cl_mem mem) { return tutti_window_storage_of(mem)->view; }
+
 static bool is_stale(cl_mem mem) {
-    const struct tutti_view *view = tutti_window_storage_of(mem)->view;
-    return tutti_coherence_is_stale(view, 0, view->size);
+    return tutti_coherence_is_stale(view_of(mem), 0, view_of(mem)->size);
 }
 
 /*
@@ -120,8 +121,7 @@ static bool settle_parts(const struct tutti_invocation *call, cl_mem mem, unsign
     bool writes = false;
     for (unsigned i = 0; i < call->arguments->count && !writes; i++)
         writes = call->arguments->argument[i].mem == mem && tutti_invocation_may_write(call, i);
-    struct tutti_view *view = tutti_window_storage_of(mem)->view;
-    return !writes || tutti_coherence_write(view, 0, view->size, true);
+    return !writes || tutti_coherence_write(view_of(mem), 0, view_of(mem)->size, true);
 }
 
 /* What a kernel executed at once is given of each memory object. */
@@ -136,21 +136,21 @@ static bool find_storage(const struct tutti_invocation *call,
                          struct found *found) {
     for (unsigned i = 0; i < call->count; i++)
         if (tutti_window_is(call->mem[i]))
-            tutti_window_make_room(tutti_window_storage_of(call->mem[i])->view, device);
+            tutti_window_make_room(view_of(call->mem[i]), device);
     for (unsigned i = 0; i < call->count; i++) {
         cl_mem mem = call->mem[i];
         if (!tutti_version_is_idle(mem, in_row) ||
-            (tutti_mem_has_parts(mem) && !settle_parts(call, mem, able)))
+            (tutti_mem_has_siblings(mem) && !settle_parts(call, mem, able)))
             return false;
-        struct tutti_view *view = tutti_window_storage_of(mem)->view;
-        const struct tutti_storage *whole = tutti_view_storage(view, device);
+        const struct tutti_storage *whole = tutti_view_storage(view_of(mem), device);
         found->storage[i] = whole;
         if (!whole->argument)
             return false;
         if (!tutti_window_is(mem))
             continue;
         found->storage[i] = &found->window[i];
-        if (tutti_window_find(view, mem->view, device, whole, &found->window[i]) != CL_SUCCESS)
+        if (tutti_window_find(view_of(mem), mem->view, device, whole, &found->window[i]) !=
+            CL_SUCCESS)
             return false;
     }
     return true;
@@ -234,7 +234,7 @@ static bool run(const struct tutti_invocation *call, struct tutti_real_device *d
     if (!find_storage(call, device, able, in_row, &found))
         return false;
     for (unsigned i = 0; i < call->count; i++) {
-        struct tutti_view *view = tutti_window_storage_of(call->mem[i])->view;
+        struct tutti_view *view = view_of(call->mem[i]);
         tutti_view_take_over(view);
         view->defined = true;
         view->unread = false;
@@ -243,7 +243,7 @@ static bool run(const struct tutti_invocation *call, struct tutti_real_device *d
         in_row ? tutti_row_enqueue(call, device, found.storage, model, able, event) == CL_SUCCESS
                : execute(call, device, found.storage, model, able, event);
     for (unsigned i = 0; i < call->count; i++) {
-        struct tutti_view *view = tutti_window_storage_of(call->mem[i])->view;
+        struct tutti_view *view = view_of(call->mem[i]);
         if (in_row) /* kernels of its device may end meanwhile */
             tutti_view_hand_over(view);
         else

@@ -130,16 +130,16 @@ static double longer_in(const struct tutti_batch *batch, const struct tutti_devi
 }
 
 static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
-    unsigned before = batch->count, fresh = before;
+    unsigned count = batch->count;
     bool open = is_open(batch);
     batch->count = merge(batch, task);
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
         struct tutti_device_use *whole = &batch->use[use->slot];
-        if (use->slot < before) {
+        if (use->slot < count) { /* of an earlier task, or another window of it */
             whole->mode = both(whole->mode, use->mode);
-        } else if (use->slot == fresh) { /* not another window of it */
-            fresh++;
+        } else {
+            count++;
             use->view->open_users += open;
         }
         use->placed = use->mode & STARPU_R ? use->view->placed : 0;

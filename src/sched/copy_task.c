@@ -57,18 +57,15 @@ static void start(struct tutti_command *command) {
         tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
         return;
     }
-    const struct tutti_view *windows[2];
-    for (int i = SOURCE; i <= TARGET; i++)
-        windows[i] = tutti_window_is(copy->mem[i]) ? copy->mem[i]->view : NULL;
     struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false, TUTTI_USER_DEVICE);
     struct tutti_view *target = tutti_version_take_for_launch(
         copy->mem[TARGET], !command->keeps_storage, !tutti_is_one_device(copy->task.devices));
-    enum starpu_data_access_mode reads = source == target ? STARPU_RW : STARPU_R;
-    enum starpu_data_access_mode writes = windows[TARGET] ? STARPU_RW : STARPU_W;
-    copy->uses[SOURCE] =
-        (struct tutti_device_use){.view = source, .window = windows[SOURCE], .mode = reads};
-    copy->uses[TARGET] =
-        (struct tutti_device_use){.view = target, .window = windows[TARGET], .mode = writes};
+    bool whole = source != target && !tutti_window_is(copy->mem[TARGET]);
+    copy->uses[SOURCE] = (struct tutti_device_use){
+        .view = source, .window = tutti_window_of(copy->mem[SOURCE]), .mode = STARPU_R};
+    copy->uses[TARGET] = (struct tutti_device_use){.view = target,
+                                                   .window = tutti_window_of(copy->mem[TARGET]),
+                                                   .mode = whole ? STARPU_W : STARPU_RW};
     if (tutti_coherence_is_stale(source, copy->offset, copy->offset + size))
         tutti_batch_flush(&command->event->context->graph);
     if (!tutti_coherence_read(source, copy->offset, copy->offset + size) ||

@@ -95,14 +95,6 @@ static bool waits_anyway(const struct tutti_device_task *task, const struct tutt
     return false;
 }
 
-/* A kernel's windows on one view, and the view itself, are used together. */
-static void agree(struct tutti_device_task *task) {
-    for (unsigned i = 0; i < task->count; i++)
-        for (unsigned j = 0; j < task->count && task->use[i].window; j++)
-            if (task->use[j].view == task->use[i].view && task->use[j].mode != task->use[i].mode)
-                task->use[i].mode = task->use[j].mode = STARPU_RW;
-}
-
 /* Chooses the storage of all arguments. */
 static void take_versions(struct launch *launch) {
     struct tutti_device_task *task = &launch->task;
@@ -110,10 +102,10 @@ static void take_versions(struct launch *launch) {
     for (unsigned i = 0; i < task->count; i++) {
         struct tutti_device_use *use = &task->use[i];
         cl_mem mem = launch->call.mem[i];
-        use->window = tutti_window_is(mem) ? mem->view : NULL;
+        use->window = tutti_window_of(mem);
         use->mode = launch->declared[i];
-        if (use->mode == STARPU_W && (use->window || mem->view->sibling))
-            use->mode = STARPU_RW; /* a part is, or it has parts since the enqueue */
+        if (use->mode == STARPU_W && tutti_mem_has_siblings(mem))
+            use->mode = STARPU_RW; /* it has parts since the enqueue, which may be windows */
         if (use->mode != STARPU_W)
             use->view = tutti_version_take_for_launch(launch->call.mem[i], false, false);
     }
@@ -122,7 +114,6 @@ static void take_versions(struct launch *launch) {
             task->use[i].view = tutti_version_take_for_launch(
                 launch->call.mem[i], !task->command.keeps_storage,
                 several && !waits_anyway(task, launch->call.mem[i]->view));
-    agree(task);
 }
 
 /* Parts become windows, or windows parts, where that is better. False when out of memory. */
@@ -131,7 +122,7 @@ static bool settle_windows(struct launch *launch) {
     bool done = true, looked = false;
     for (unsigned i = 0; i < task->count && done; i++) {
         cl_mem mem = launch->call.mem[i];
-        if (!tutti_mem_has_parts(mem))
+        if (!tutti_mem_has_siblings(mem))
             continue;
         if (!looked)
             tutti_lanes_look_at(task);

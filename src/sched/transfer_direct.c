@@ -241,8 +241,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
 void tutti_transfer_offer(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     struct tutti_device_task *task = &transfer->task;
-    if (mem->type != CL_MEM_OBJECT_BUFFER || (mem->parent && transfer->mapping) ||
-        (mem->host_ptr && !transfer->mapping))
+    if (mem->type != CL_MEM_OBJECT_BUFFER || (mem->host_ptr && !transfer->mapping))
         return;
     transfer->go_direct = go_direct;
     task->enqueue = enqueue;
