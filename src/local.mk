@@ -41,7 +41,9 @@ libtutti_la_SOURCES += \
 	src/memory/hop.c src/memory/hop.h \
 	src/memory/image.c src/memory/image.h \
 	src/memory/interface.c \
+	src/memory/locked_pages.c src/memory/locked_pages.h \
 	src/memory/mem.c src/memory/mem.h \
+	src/memory/page_watch.c src/memory/page_watch.h \
 	src/memory/pinned.c src/memory/pinned.h \
 	src/memory/region.c src/memory/region.h \
 	src/memory/relay.c src/memory/relay.h \

@@ -56,6 +56,7 @@ TUTTI_TESTS = \
 	tests/test_cores \
 	tests/test_chain \
 	tests/test_window \
+	tests/test_locked_pages \
 	tests/test_beside \
 	tests/test_early \
 	tests/test_ends \
@@ -294,6 +295,9 @@ tests_test_chain_LDADD = $(TEST_LIBS)
 tests_test_window_SOURCES = tests/test_window.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_window_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_window_LDADD = $(TEST_LIBS)
+tests_test_locked_pages_SOURCES = tests/test_locked_pages.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_locked_pages_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_locked_pages_LDADD = $(TEST_LIBS)
 tests_test_cores_SOURCES = tests/test_cores.c tests/mixing.h
 tests_test_cores_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_cores_LDADD = $(TEST_LIBS)

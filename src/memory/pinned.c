@@ -35,7 +35,7 @@ static const struct tutti_real_device *pinning_device(void) {
     return NULL;
 }
 
-static size_t limit(void) {
+size_t tutti_pinned_limit(void) {
     size_t memory = (size_t)sysconf(_SC_PHYS_PAGES) * (size_t)sysconf(_SC_PAGESIZE);
     return tutti_env_size(TUTTI_PINNED_LIMIT, memory / 2);
 }
@@ -53,7 +53,8 @@ static void give_back(struct tutti_pinned *pinned) {
     const cl_icd_dispatch *driver = device->dispatch;
     cl_event event;
     tutti_driver_lock(device);
-    if (driver->clEnqueueUnmapMemObject(device->place.uploads, pinned->real, pinned->bytes, 0, NULL,
+    if (!pinned->programs &&
+        driver->clEnqueueUnmapMemObject(device->place.uploads, pinned->real, pinned->bytes, 0, NULL,
                                         &event) == CL_SUCCESS) {
         driver->clFlush(device->place.uploads);
         tutti_driver_wait(device, event);
@@ -80,7 +81,7 @@ static struct tutti_pinned *reuse(size_t size, bool *room) {
         found->next = pins.used;
         pins.used = found;
     }
-    *room = !found && pins.bytes + size <= limit();
+    *room = !found && pins.bytes + size <= tutti_pinned_limit();
     if (*room)
         pins.bytes += size;
     pthread_mutex_unlock(&pins.lock);
@@ -93,7 +94,11 @@ static void unbook(size_t size) {
     pthread_mutex_unlock(&pins.lock);
 }
 
-/* Locks new pages, or those of `memory`; their bytes are booked. */
+/*
+ * Locks new pages, or those of `memory`; their bytes are booked. The driver's buffer itself is
+ * never used. That over the program's pages is not even mapped: NVIDIA's locks them as it is made,
+ * and takes as much of the GPU's memory once it is mapped, and half of the time.
+ */
 static struct tutti_pinned *create(const struct tutti_real_device *device, void *memory,
                                    size_t size) {
     const cl_icd_dispatch *driver = device->dispatch;
@@ -103,21 +108,20 @@ static struct tutti_pinned *create(const struct tutti_real_device *device, void 
     tutti_driver_lock(device);
     if (pinned) {
         pinned->size = size;
+        pinned->bytes = memory;
         pinned->programs = memory != NULL;
         pinned->real = driver->clCreateBuffer(
             device->place.context,
             CL_MEM_READ_WRITE | (memory ? CL_MEM_USE_HOST_PTR : CL_MEM_ALLOC_HOST_PTR), size,
             memory, &error);
     }
-    /* The driver's buffer itself is never used: mapped for reading, it is not written back. */
-    if (error == CL_SUCCESS)
+    /* Mapped for reading, it is not written back. */
+    if (error == CL_SUCCESS && !memory)
         pinned->bytes = driver->clEnqueueMapBuffer(device->place.uploads, pinned->real, CL_TRUE,
                                                    CL_MAP_READ, 0, size, 0, NULL, NULL, &error);
     tutti_driver_unlock(device);
     tutti_link_disturb(false);
-    /* What the driver only copies from is of no use. */
-    bool right = error == CL_SUCCESS && (!memory || pinned->bytes == memory);
-    if (right) {
+    if (error == CL_SUCCESS) {
         tutti_log(DEBUG, "%s: page-locked %zu bytes%s", device->name, size,
                   memory ? " of the program" : "");
         pthread_mutex_lock(&pins.lock);
@@ -127,12 +131,9 @@ static struct tutti_pinned *create(const struct tutti_real_device *device, void 
         return pinned;
     }
     tutti_log(INFO, "%s: %zu bytes could not be page-locked (error %d)", device->name, size, error);
-    if (error == CL_SUCCESS)
-        give_back(pinned);
-    else if (pinned && pinned->real)
+    if (pinned && pinned->real)
         driver->clReleaseMemObject(pinned->real);
-    if (error != CL_SUCCESS)
-        free(pinned);
+    free(pinned);
     unbook(size);
     return NULL;
 }
@@ -158,7 +159,7 @@ struct tutti_pinned *tutti_pinned_lock(void *memory, size_t size) {
     if (!device)
         return NULL;
     pthread_mutex_lock(&pins.lock);
-    bool room = pins.bytes + size <= limit();
+    bool room = pins.bytes + size <= tutti_pinned_limit();
     if (room)
         pins.bytes += size;
     pthread_mutex_unlock(&pins.lock);

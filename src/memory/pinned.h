@@ -26,6 +26,9 @@ void tutti_pinned_free(struct tutti_pinned *pinned); /* NULL is allowed */
 /* Does all of that memory lie in one such block in use? */
 bool tutti_pinned_covers(const void *memory, size_t size);
 
+/* Bytes of such memory that there may be: TUTTI_PINNED_LIMIT. */
+size_t tutti_pinned_limit(void);
+
 /* Gives back to the drivers what is not in use. */
 void tutti_pinned_trim(void);
 

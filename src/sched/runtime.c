@@ -8,6 +8,7 @@
 #include "log.h"
 #include "memory/block.h"
 #include "memory/kept_home.h"
+#include "memory/locked_pages.h"
 #include "memory/pinned.h"
 #include "memory/storage.h"
 #include "sched/direct_end.h"
@@ -230,6 +231,7 @@ static void at_exit(void) {
     tutti_row_settle();
     atomic_store(&runtime.exiting, true);
     tutti_direct_stop();
+    tutti_locked_pages_stop();
     while (pause_state.trimming)
         pthread_cond_wait(&pause_state.drained, &pause_state.lock);
     pause_workers(true);

@@ -7,6 +7,7 @@
 #include "sched/transfer.h"
 
 #include "memory/device_copy.h"
+#include "memory/locked_pages.h"
 #include "memory/pinned.h"
 #include "memory/version.h"
 #include "sched/batch.h"
@@ -41,6 +42,15 @@ static bool is_pinned(const struct tutti_transfer *transfer) {
                                tutti_transfer_end(transfer, 1) - first);
 }
 
+/* Mapped memory is the buffer's, not the program's. */
+static void note_memory(const struct tutti_transfer *transfer,
+                        const struct tutti_real_device *device) {
+    size_t first = tutti_transfer_first(transfer, 1);
+    if (!transfer->mapping)
+        tutti_locked_pages_use(device, host_memory(transfer) + first,
+                               tutti_transfer_end(transfer, 1) - first);
+}
+
 /* Which way bytes go, if any do. */
 static enum { NOWHERE, UP, DOWN } direction(const struct tutti_transfer *transfer) {
     if (transfer->mapping == TUTTI_MAP)
@@ -69,6 +79,7 @@ static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *de
     struct tutti_copy copy = {.device = device, .mem = mem};
     if (blocking && direction(transfer) == DOWN) /* after a write the memory can be used, no more */
         transfer->task.result = CL_COMPLETE;
+    note_memory(transfer, device);
     tutti_driver_take(device);
     cl_int error = tutti_copy_enqueue(&copy, queue, direction(transfer) == UP, &transfer->place[0],
                                       host_memory(transfer), &transfer->place[1], &transfer->region,

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+#include "memory/locked_pages.h"
+
+#include "env.h"
+#include "log.h"
+#include "memory/page_watch.h"
+#include "memory/pinned.h"
+#include "memory/transfer_path.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MOST 64                  /* ranges of bytes that are known */
+#define MOST_REFUSED 5           /* times, each of which doubles what has to be saved */
+#define LEAST ((size_t)64 << 10) /* bytes of a transfer; of less the driver's call is the price */
+
+/*
+ * µs, on an H100 (580.159): what it costs to lock pages and to unlock them, and what it saves with
+ * each transfer that the driver, or else several threads, would have copied.
+ */
+#define PRICE 300.0
+#define PRICE_OF_MIB 90.0
+#define SAVED 15.0
+#define SAVED_OF_MIB 85.0
+#define SAVED_STAGED 250.0
+#define SAVED_STAGED_OF_MIB 5.0
+
+struct range {
+    enum state { FREE, USED, LOCKING, LOCKED, UNLOCKING } state;
+    uintptr_t first, end; /* bytes that transfers used */
+    double saved;         /* µs, had they been locked; since they could not be, if so, */
+    unsigned refused;     /* which was so often */
+    unsigned long used;   /* when that was last */
+    unsigned long watch;
+    struct tutti_pinned *pinned;
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t changed;
+    struct range range[MOST];
+    unsigned long uses;
+    size_t bytes, most; /* locked, and how many may be */
+    atomic_uint unlocking;
+    atomic_bool stopped;
+} pages = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static enum { AUTO, NEVER, ALWAYS } wanted;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void read_environment(void) {
+    const char *name = tutti_env_string(TUTTI_LOCK_PAGES);
+    pages.most = tutti_pinned_limit() / 2; /* the rest is for buffers */
+    if (name && strcmp(name, "never") == 0)
+        wanted = NEVER;
+    else if (name && strcmp(name, "always") == 0)
+        wanted = ALWAYS;
+    else if (name && *name && strcmp(name, "auto") != 0)
+        tutti_log(WARNING, "TUTTI_LOCK_PAGES is none of auto, never and always: %s", name);
+}
+
+static bool may_lock_for(const struct tutti_real_device *device) {
+    pthread_once(&once, read_environment);
+    if (wanted == NEVER || atomic_load(&pages.stopped) || !tutti_transfer_path_pins(device))
+        return false;
+    return wanted == ALWAYS || strcmp(device->platform_name, "NVIDIA CUDA") == 0;
+}
+
+static size_t size_of(const struct range *range) { return range->end - range->first; }
+
+static double in_mib(size_t size) { return (double)size / (1 << 20); }
+
+/* What could not be locked may be other memory by now: it is tried again, less and less often. */
+static bool is_worth_it(const struct range *range) {
+    double price = PRICE + PRICE_OF_MIB * in_mib(size_of(range));
+    return wanted == ALWAYS || range->saved >= price * (1u << range->refused);
+}
+
+static double saved_by(const struct tutti_real_device *device, size_t size) {
+    return tutti_transfer_path_threads(device, size)
+               ? SAVED_STAGED + SAVED_STAGED_OF_MIB * in_mib(size)
+               : SAVED + SAVED_OF_MIB * in_mib(size);
+}
+
+/* From here on to `gone` all is called with the lock; what unlocks or locks opens it meanwhile. */
+
+static bool have_common(const struct range *range, uintptr_t first, uintptr_t end) {
+    return range->state != FREE && range->first < end && first < range->end;
+}
+
+static void wait_until_unlocked(uintptr_t first, uintptr_t end) {
+    for (unsigned i = 0; i < MOST; i++)
+        while (pages.range[i].state == UNLOCKING && have_common(&pages.range[i], first, end))
+            pthread_cond_wait(&pages.changed, &pages.lock);
+}
+
+/* Does it go without saying? */
+static bool is_known(uintptr_t first, uintptr_t end) {
+    for (unsigned i = 0; i < MOST; i++) {
+        struct range *range = &pages.range[i];
+        if (range->state < LOCKING || first < range->first || range->end < end)
+            continue;
+        range->used = ++pages.uses;
+        return true;
+    }
+    return false;
+}
+
+/* The one of that state that was used longest ago, or NULL. */
+static struct range *find_oldest(enum state state) {
+    struct range *oldest = NULL;
+    for (unsigned i = 0; i < MOST; i++) {
+        struct range *range = &pages.range[i];
+        if (range->state == state && (!oldest || range->used < oldest->used))
+            oldest = range;
+    }
+    return oldest;
+}
+
+static void extend(struct range *range, uintptr_t first, uintptr_t end) {
+    range->first = first < range->first ? first : range->first;
+    range->end = end > range->end ? end : range->end;
+}
+
+/*
+ * Counts a use. Parts that touch, as a matrix in blocks has them, are one. NULL: all are locked, or
+ * about to be.
+ */
+static struct range *note(uintptr_t first, uintptr_t end, double saved) {
+    struct range all = {.state = USED, .first = first, .end = end, .saved = saved};
+    for (unsigned i = 0; i < MOST; i++) {
+        struct range *other = &pages.range[i];
+        if (other->state != USED || other->first > all.end || all.first > other->end)
+            continue;
+        extend(&all, other->first, other->end);
+        all.saved += other->saved;
+        all.refused = other->refused > all.refused ? other->refused : all.refused;
+        other->state = FREE;
+    }
+    struct range *range = find_oldest(FREE);
+    if (!range && !(range = find_oldest(USED)))
+        return NULL;
+    all.used = ++pages.uses;
+    *range = all;
+    return range;
+}
+
+static void unlock_pages(struct range *range) {
+    range->state = UNLOCKING;
+    atomic_fetch_add(&pages.unlocking, 1);
+    pthread_mutex_unlock(&pages.lock);
+    tutti_log(DEBUG, "unlock %zu bytes of the program", size_of(range));
+    tutti_pinned_free(range->pinned);
+    tutti_page_watch_end(range->watch);
+    pthread_mutex_lock(&pages.lock);
+    pages.bytes -= size_of(range);
+    range->state = FREE;
+    atomic_fetch_sub(&pages.unlocking, 1);
+    pthread_cond_broadcast(&pages.changed);
+}
+
+static void gone(unsigned long watch);
+
+static bool try_to_lock(struct range *range) {
+    struct tutti_pinned *pinned = NULL;
+    range->state = LOCKING;
+    pages.bytes += size_of(range);
+    pthread_mutex_unlock(&pages.lock);
+    unsigned long watch = tutti_page_watch_begin((void *)range->first, size_of(range), gone);
+    if (watch)
+        pinned = tutti_pinned_lock((void *)range->first, size_of(range));
+    if (!pinned)
+        tutti_page_watch_end(watch);
+    pthread_mutex_lock(&pages.lock);
+    if (!pinned)
+        pages.bytes -= size_of(range);
+    range->watch = watch;
+    range->pinned = pinned;
+    return pinned != NULL;
+}
+
+/* Pages have one watch: those that go over the edge of what is locked already are locked anew. */
+static void join_locked(struct range *range) {
+    for (unsigned i = 0; i < MOST; i++) {
+        struct range *other = &pages.range[i];
+        if (other->state != LOCKED || !have_common(other, range->first, range->end))
+            continue;
+        extend(range, other->first, other->end);
+        unlock_pages(other);
+    }
+}
+
+static bool make_room(size_t size) {
+    struct range *oldest;
+    while (pages.bytes + size > pages.most && (oldest = find_oldest(LOCKED)))
+        unlock_pages(oldest);
+    return pages.bytes + size <= pages.most;
+}
+
+/* All that was used, or, as some of that may be other memory by now, what is used now. */
+static void lock_pages(struct range *range, uintptr_t first, uintptr_t end) {
+    range->state = LOCKING;
+    join_locked(range);
+    bool locked = make_room(size_of(range)) && try_to_lock(range);
+    if (!locked && size_of(range) > end - first) {
+        range->first = first;
+        range->end = end;
+        locked = make_room(size_of(range)) && try_to_lock(range);
+    }
+    range->state = locked ? LOCKED : USED;
+    range->refused += !locked && range->refused < MOST_REFUSED;
+    range->saved = 0;
+    pthread_cond_broadcast(&pages.changed);
+}
+
+/* The pages that are watched so. */
+static struct range *find(unsigned long watch) {
+    for (;;) {
+        bool locking = false;
+        for (unsigned i = 0; i < MOST; i++) {
+            struct range *range = &pages.range[i];
+            locking = locking || range->state == LOCKING;
+            if (range->state >= LOCKED && range->watch == watch)
+                return range;
+        }
+        if (!locking)
+            return NULL;
+        pthread_cond_wait(&pages.changed, &pages.lock);
+    }
+}
+
+static void gone(unsigned long watch) {
+    pthread_mutex_lock(&pages.lock);
+    struct range *range = find(watch);
+    if (range && range->state == LOCKED && !atomic_load(&pages.stopped))
+        unlock_pages(range);
+    while (range && range->state == UNLOCKING && range->watch == watch)
+        pthread_cond_wait(&pages.changed, &pages.lock);
+    pthread_mutex_unlock(&pages.lock);
+}
+
+void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes,
+                            size_t size) {
+    uintptr_t first = (uintptr_t)bytes, end = first + size;
+    if ((size < LEAST && atomic_load(&pages.unlocking) == 0) || !may_lock_for(device))
+        return;
+    pthread_mutex_lock(&pages.lock);
+    wait_until_unlocked(first, end);
+    if (size >= LEAST && !is_known(first, end) && !tutti_pinned_covers(bytes, size)) {
+        struct range *range = note(first, end, saved_by(device, size));
+        if (range && is_worth_it(range))
+            lock_pages(range, first, end);
+    }
+    pthread_mutex_unlock(&pages.lock);
+}
+
+void tutti_locked_pages_stop(void) { atomic_store(&pages.stopped, true); }

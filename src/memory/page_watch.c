@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "memory/page_watch.h"
+
+#include "clock.h"
+#include "log.h"
+#include "signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define MOST 64
+#define PATIENCE 1000000000u /* ns that whoever gives pages away waits, and that a watch lingers   \
+                              */
+
+/*
+ * Each watch is a userfaultfd of its own, so that what happens to its pages shows before it is
+ * read: reading lets the thread go on that did it. After its end it is read for a while longer: a
+ * thread may be on its way to tell, and a forked child that still has the descriptor keeps it alive
+ * for Linux.
+ */
+struct watch {
+    unsigned long number; /* 0: free */
+    int descriptor;
+    uintptr_t first, end; /* pages */
+    void (*gone)(unsigned long watch);
+    cl_ulong over; /* since when; 0: it is not */
+};
+
+static struct {
+    pthread_mutex_t lock; /* guards all below */
+    pthread_cond_t asked, answered;
+    struct watch watch[MOST];
+    unsigned long made;
+    int wake; /* eventfd: there is one more, or one is over */
+    bool tried, works;
+    struct watch told; /* whose `gone` is called; number 0: none */
+} watches = {.lock = PTHREAD_MUTEX_INITIALIZER,
+             .asked = PTHREAD_COND_INITIALIZER,
+             .answered = PTHREAD_COND_INITIALIZER};
+
+static void wake_reader(void) {
+    uint64_t one = 1;
+    if (write(watches.wake, &one, sizeof(one)) < 0)
+        tutti_log(WARNING, "eventfd: %s", strerror(errno));
+}
+
+static void unregister(int descriptor, uintptr_t first, uintptr_t end) {
+    struct uffdio_range range = {.start = first, .len = end - first};
+    ioctl(descriptor, UFFDIO_UNREGISTER, &range); /* what is unmapped needs none */
+}
+
+/* Lets all go on that have told something. What was moved is no longer watched where it is now. */
+static void read_all(int descriptor) {
+    struct uffd_msg message;
+    while (read(descriptor, &message, sizeof(message)) == sizeof(message))
+        if (message.event == UFFD_EVENT_REMAP)
+            unregister(descriptor, message.arg.remap.to,
+                       message.arg.remap.to + message.arg.remap.len);
+}
+
+/* With the lock, as all that is static from here on. */
+static struct watch *find(unsigned long number) {
+    for (unsigned i = 0; i < MOST; i++)
+        if (watches.watch[i].number == number)
+            return &watches.watch[i];
+    return NULL;
+}
+
+static void end(struct watch *watch) {
+    if (watch->over)
+        return;
+    watch->over = tutti_clock_now();
+    unregister(watch->descriptor, watch->first, watch->end);
+}
+
+/*
+ * Has the other thread call `gone`. It may need a lock that the thread which gives the pages away
+ * has; then that one must go on, and nothing is watched any more.
+ */
+static void tell(const struct watch *watch) {
+    struct timespec deadline = tutti_clock_deadline(PATIENCE);
+    int late = 0;
+    unsigned long number = watch->number;
+    while (watches.told.number && !late)
+        late = pthread_cond_timedwait(&watches.answered, &watches.lock, &deadline);
+    if (!late) {
+        watches.told = *watch;
+        pthread_cond_signal(&watches.asked);
+    }
+    while (watches.told.number == number && !late)
+        late = pthread_cond_timedwait(&watches.answered, &watches.lock, &deadline);
+    if (!late)
+        return;
+    watches.works = false;
+    tutti_log(WARNING, "page-locked memory of the program was not unlocked in time");
+}
+
+static void *call(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&watches.lock);
+    for (;;) {
+        while (!watches.told.number)
+            pthread_cond_wait(&watches.asked, &watches.lock);
+        struct watch told = watches.told;
+        pthread_mutex_unlock(&watches.lock);
+        told.gone(told.number);
+        pthread_mutex_lock(&watches.lock);
+        watches.told.number = 0;
+        pthread_cond_broadcast(&watches.answered);
+    }
+    return NULL;
+}
+
+/* Something happened to its pages. */
+static void look_at(unsigned long number) {
+    struct watch *watch = find(number);
+    if (!watch)
+        return;
+    if (!watch->over)
+        tell(watch); /* who else ends it meanwhile does not free it */
+    end(watch);
+    read_all(watch->descriptor);
+}
+
+/* Closes those that are over for a while. Returns how long to wait for the next one, in ms. */
+static int close_old(void) {
+    cl_ulong now = tutti_clock_now();
+    int timeout = -1;
+    for (unsigned i = 0; i < MOST; i++) {
+        struct watch *watch = &watches.watch[i];
+        if (!watch->number || !watch->over)
+            continue;
+        read_all(watch->descriptor);
+        if (now - watch->over > PATIENCE) {
+            close(watch->descriptor);
+            watch->number = 0;
+        } else {
+            timeout = PATIENCE / 1000000u;
+        }
+    }
+    return timeout;
+}
+
+static void *read_events(void *unused) {
+    (void)unused;
+    struct pollfd polled[MOST + 1];
+    unsigned long number[MOST + 1];
+    pthread_mutex_lock(&watches.lock);
+    for (;;) {
+        int timeout = close_old();
+        nfds_t count = 1;
+        polled[0] = (struct pollfd){.fd = watches.wake, .events = POLLIN};
+        for (unsigned i = 0; i < MOST; i++) {
+            const struct watch *watch = &watches.watch[i];
+            if (!watch->number)
+                continue;
+            polled[count] = (struct pollfd){.fd = watch->descriptor, .events = POLLIN};
+            number[count++] = watch->number;
+        }
+        pthread_mutex_unlock(&watches.lock);
+        int ready = poll(polled, count, timeout);
+        uint64_t woken;
+        if (ready > 0 && polled[0].revents && read(watches.wake, &woken, sizeof(woken)) < 0)
+            tutti_log(DEBUG, "eventfd: %s", strerror(errno));
+        pthread_mutex_lock(&watches.lock);
+        for (nfds_t i = 1; i < count && ready > 0; i++)
+            if (polled[i].revents)
+                look_at(number[i]);
+    }
+    return NULL;
+}
+
+static bool start_thread(void *(*function)(void *)) {
+    sigset_t before;
+    pthread_t thread;
+    tutti_signals_block(&before);
+    int error = pthread_create(&thread, NULL, function, NULL);
+    tutti_signals_restore(&before);
+    if (error == 0)
+        pthread_detach(thread);
+    return error == 0;
+}
+
+static void start(void) {
+    watches.tried = true;
+    watches.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    watches.works = watches.wake >= 0 && start_thread(call) && start_thread(read_events);
+}
+
+/* No page of these is ever missing or protected, so the kernel's own faults need not be served. */
+static int open_descriptor(void) {
+    int descriptor = (int)syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY);
+    struct uffdio_api api = {.api = UFFD_API,
+                             .features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE |
+                                         UFFD_FEATURE_EVENT_REMAP};
+    if (descriptor < 0)
+        return -1;
+    if (ioctl(descriptor, UFFDIO_API, &api) == 0)
+        return descriptor;
+    close(descriptor);
+    return -1;
+}
+
+/* The write-protection of pages is asked for, and never set: so they are registered at all. */
+static bool watch_pages(struct watch *watch) {
+    struct uffdio_register pages = {
+        .range = {.start = watch->first, .len = watch->end - watch->first},
+        .mode = UFFDIO_REGISTER_MODE_WP,
+    };
+    watch->descriptor = open_descriptor();
+    if (watch->descriptor < 0)
+        return false;
+    if (ioctl(watch->descriptor, UFFDIO_REGISTER, &pages) == 0)
+        return true;
+    unregister(watch->descriptor, watch->first, watch->end);
+    close(watch->descriptor);
+    return false;
+}
+
+/*
+ * A heap of glibc's for threads that are not the main one, which begins where addresses end in 26
+ * zeros, with the address of its arena. It lies behind such a one.
+ */
+#define HEAP ((uintptr_t)64 << 20)
+
+static bool is_in_heap(uintptr_t first, uintptr_t end) {
+    uintptr_t heap = first & ~(HEAP - 1), arena = 0;
+    struct iovec to = {.iov_base = &arena, .iov_len = sizeof(arena)};
+    struct iovec from = {.iov_base = (void *)heap, .iov_len = sizeof(arena)};
+    if (end - heap > HEAP)
+        return false;
+    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof(arena))
+        return errno != EFAULT; /* nothing is there */
+    uintptr_t offset = arena & (HEAP - 1);
+    return arena > HEAP && offset > 0 && offset < 256;
+}
+
+/*
+ * Are all pages the process's own, without a file? Those of the heap are not for us: free() gives
+ * them back with a lock that a driver's free() wants, too.
+ */
+static bool is_plain(uintptr_t first, uintptr_t end) {
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[512];
+    uintptr_t next = first;
+    bool plain = maps != NULL;
+    while (plain && next < end && fgets(line, sizeof(line), maps)) {
+        unsigned long begin, stop, inode;
+        char access[8], name[64] = "";
+        if (sscanf(line, "%lx-%lx %7s %*s %*s %lu %63[^\n]", &begin, &stop, access, &inode, name) <
+                4 ||
+            stop <= next)
+            continue;
+        plain = begin <= next && strcmp(access, "rw-p") == 0 && inode == 0 &&
+                (name[0] == 0 || strncmp(name, "[anon", 5) == 0);
+        next = stop;
+    }
+    if (maps)
+        fclose(maps);
+    return plain && next >= end && !is_in_heap(first, end);
+}
+
+unsigned long tutti_page_watch_begin(const void *bytes, size_t size,
+                                     void (*gone)(unsigned long watch)) {
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes;
+    struct watch watch = {
+        .first = begin & ~(page - 1), .end = (begin + size + page - 1) & ~(page - 1), .gone = gone};
+    if (!is_plain(watch.first, watch.end))
+        return 0;
+    pthread_mutex_lock(&watches.lock);
+    if (!watches.tried)
+        start();
+    struct watch *free = watches.works ? find(0) : NULL;
+    if (free && watch_pages(&watch)) {
+        watch.number = ++watches.made;
+        *free = watch;
+        wake_reader();
+    }
+    pthread_mutex_unlock(&watches.lock);
+    return watch.number;
+}
+
+void tutti_page_watch_end(unsigned long number) {
+    pthread_mutex_lock(&watches.lock);
+    struct watch *watch = number ? find(number) : NULL;
+    if (watch) {
+        end(watch);
+        wake_reader();
+    }
+    pthread_mutex_unlock(&watches.lock);
+}

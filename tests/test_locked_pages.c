@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: pages that reads and writes use are locked for a GPU's driver, and not any more when
+ * munmap, madvise or mremap of some of them returns: the driver would move the old pages' bytes.
+ * PoCL stands in for the GPU, and the calls in its table tell which memory is locked. With
+ * TUTTI_LOCK_PAGES=always, but for `pays`.
+ */
+#define _GNU_SOURCE
+#include "pocl_gpu.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MOST = 64, MIB = 1 << 20, LIMIT = 64 * MIB };
+
+static struct {
+    pthread_mutex_t lock; /* guards what follows */
+    struct {
+        cl_mem mem;
+        char *bytes;
+        size_t size;
+    } locked[MOST];
+    unsigned made;
+    bool slow; /* the driver does not answer for two seconds */
+} pages = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static cl_mem CL_API_CALL create(cl_context in, cl_mem_flags flags, size_t size, void *host,
+                                 cl_int *result) {
+    cl_mem mem = real.clCreateBuffer(in, flags, size, host, result);
+    pthread_mutex_lock(&pages.lock);
+    for (unsigned i = 0; i < MOST && mem && flags & CL_MEM_USE_HOST_PTR; i++) {
+        if (pages.locked[i].mem)
+            continue;
+        pages.locked[i].mem = mem;
+        pages.locked[i].bytes = host;
+        pages.locked[i].size = size;
+        pages.made++;
+        break;
+    }
+    pthread_mutex_unlock(&pages.lock);
+    return mem;
+}
+
+static cl_int CL_API_CALL release(cl_mem mem) {
+    unsigned found = MOST;
+    pthread_mutex_lock(&pages.lock);
+    for (unsigned i = 0; i < MOST; i++)
+        found = pages.locked[i].mem == mem ? i : found;
+    bool slow = pages.slow && found < MOST;
+    pthread_mutex_unlock(&pages.lock);
+    if (slow)
+        sleep(2);
+    cl_int result = real.clReleaseMemObject(mem);
+    pthread_mutex_lock(&pages.lock);
+    if (found < MOST)
+        pages.locked[found].mem = NULL;
+    pthread_mutex_unlock(&pages.lock);
+    return result;
+}
+
+static void change(cl_icd_dispatch *table) {
+    table->clCreateBuffer = create;
+    table->clReleaseMemObject = release;
+}
+
+/* Is one of these bytes? */
+static bool is_locked(const void *bytes, size_t size) {
+    const char *first = bytes;
+    bool found = false;
+    pthread_mutex_lock(&pages.lock);
+    for (unsigned i = 0; i < MOST && !found; i++)
+        found = pages.locked[i].mem && pages.locked[i].bytes < first + size &&
+                first < pages.locked[i].bytes + pages.locked[i].size;
+    pthread_mutex_unlock(&pages.lock);
+    return found;
+}
+
+static unsigned times_locked(void) {
+    pthread_mutex_lock(&pages.lock);
+    unsigned made = pages.made;
+    pthread_mutex_unlock(&pages.lock);
+    return made;
+}
+
+static const char source[] = "kernel void touch(global int *x, int y) {\n"
+                             "    x[get_global_id(0)] += y;\n"
+                             "}\n";
+
+static cl_program program;
+static cl_kernel touch;
+
+static void begin(void) {
+    program = make_program(source);
+    touch = make_kernel(program, "touch");
+}
+
+static void end(void) {
+    ck_ok(clReleaseKernel(touch));
+    ck_ok(clReleaseProgram(program));
+}
+
+/* The first ints of a buffer are added to on the GPU, which has its content then. */
+static void use(cl_kernel kernel, cl_command_queue on, cl_mem buffer, cl_int what) {
+    size_t items = 64;
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(kernel, 1, sizeof(what), &what));
+    ck_ok(clEnqueueNDRangeKernel(on, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
+}
+
+static cl_mem make_used(size_t size) {
+    cl_mem buffer = make_buffer(0, size, NULL);
+    cl_int zero = 0;
+    ck_ok(clEnqueueFillBuffer(queue, buffer, &zero, sizeof(zero), 0, size, 0, NULL, NULL));
+    use(touch, queue, buffer, 1);
+    ck_ok(clFinish(queue));
+    return buffer;
+}
+
+static char *map_at(void *at, size_t size) {
+    char *bytes = mmap(at, size, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | (at ? MAP_FIXED : 0), -1, 0);
+    ck_assert_ptr_ne(bytes, MAP_FAILED);
+    return bytes;
+}
+
+static void receive(cl_mem buffer, size_t offset, size_t size, void *bytes) {
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, offset, size, bytes, 0, NULL, NULL));
+}
+
+static void send(cl_mem buffer, size_t offset, size_t size, const void *bytes) {
+    ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, offset, size, bytes, 0, NULL, NULL));
+}
+
+static size_t count_wrong(const char *bytes, size_t size, int value) {
+    size_t wrong = 0;
+    for (size_t i = 0; i < size; i++)
+        wrong += bytes[i] != (char)value;
+    return wrong;
+}
+
+/* Sent, used, and received; the rest of the program's memory may be locked or not. */
+static void check_round(cl_mem buffer, size_t size, char *bytes, int value) {
+    memset(bytes, value, size);
+    send(buffer, 0, size, bytes);
+    use(touch, queue, buffer, 0);
+    memset(bytes, ~value, size);
+    receive(buffer, 0, size, bytes);
+    ck_assert_uint_eq(count_wrong(bytes, size, value), 0);
+}
+
+static bool may_watch(void) {
+    long descriptor = syscall(SYS_userfaultfd, 1 /* UFFD_USER_MODE_ONLY */);
+    if (descriptor >= 0)
+        close((int)descriptor);
+    return descriptor >= 0;
+}
+
+#define skip_unless_watched() skip_if(!may_watch(), "Linux does not let us watch pages")
+
+START_TEST(unmapped) {
+    enum { BYTES = MIB };
+    skip_unless_watched();
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    char *bytes = map_at(NULL, BYTES);
+    check_round(buffer, BYTES, bytes, 1);
+    ck_assert(is_locked(bytes, BYTES));
+    unsigned made = times_locked();
+    for (int i = 0; i < 5; i++) {
+        check_round(buffer, BYTES, bytes, i);
+        receive(buffer, BYTES / 2, BYTES / 4, bytes + BYTES / 2);
+    }
+    ck_assert_uint_eq(times_locked(), made);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(munmap(bytes, BYTES), 0);
+        ck_assert(!is_locked(bytes, BYTES));
+        bytes = map_at(bytes, BYTES);
+        check_round(buffer, BYTES, bytes, i);
+        ck_assert(is_locked(bytes, BYTES));
+    }
+    /* By what comes to the same place, too. */
+    bytes = map_at(bytes, BYTES);
+    ck_assert(!is_locked(bytes, BYTES));
+    check_round(buffer, BYTES, bytes, 7);
+    ck_assert_int_eq(munmap(bytes, BYTES), 0);
+    ck_assert(!is_locked(bytes, BYTES));
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+START_TEST(dropped) {
+    enum { BYTES = MIB, PAGE = 4096 };
+    skip_unless_watched();
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    char *bytes = map_at(NULL, BYTES), *back = map_at(NULL, BYTES);
+    check_round(buffer, BYTES, bytes, 1);
+    ck_assert(is_locked(bytes, BYTES));
+    ck_assert_int_eq(madvise(bytes + 5 * PAGE, PAGE, MADV_DONTNEED), 0);
+    ck_assert(!is_locked(bytes, BYTES));
+    send(buffer, 0, BYTES, bytes);
+    use(touch, queue, buffer, 0);
+    receive(buffer, 0, BYTES, back);
+    ck_assert_int_eq(memcmp(bytes, back, BYTES), 0);
+    ck_assert_int_eq(back[5 * PAGE], 0);
+    ck_assert_int_eq(back[6 * PAGE], 1);
+    munmap(bytes, BYTES);
+    munmap(back, BYTES);
+    ck_assert(!is_locked(back, BYTES));
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+START_TEST(moved) {
+    enum { BYTES = MIB };
+    skip_unless_watched();
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    char *bytes = map_at(NULL, BYTES), *place = map_at(NULL, 2 * BYTES);
+    check_round(buffer, BYTES, bytes, 1);
+    ck_assert(is_locked(bytes, BYTES));
+    ck_assert_ptr_eq(mremap(bytes, BYTES, 2 * BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, place), place);
+    ck_assert(!is_locked(bytes, BYTES));
+    ck_assert(!is_locked(place, 2 * BYTES));
+    check_round(buffer, BYTES, place, 2);
+    ck_assert(is_locked(place, BYTES));
+    munmap(place, 2 * BYTES);
+    ck_assert(!is_locked(place, BYTES));
+    /* What moved is not watched where it went, if nothing uses it there. */
+    bytes = map_at(NULL, BYTES);
+    place = map_at(NULL, 2 * BYTES);
+    check_round(buffer, BYTES, bytes, 3);
+    ck_assert_ptr_eq(mremap(bytes, BYTES, 2 * BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, place), place);
+    munmap(place, 2 * BYTES);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Blocks of an array become one that is locked; a part of it that goes takes the lock of all. */
+START_TEST(parts) {
+    enum { BYTES = 4 * MIB, BLOCK = MIB / 2 };
+    skip_unless_watched();
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    char *bytes = map_at(NULL, BYTES);
+    for (size_t at = 0; at < BYTES; at += BLOCK) {
+        memset(bytes + at, (int)(at / BLOCK), BLOCK);
+        send(buffer, at, BLOCK, bytes + at);
+    }
+    send(buffer, 0, BYTES, bytes);
+    receive(buffer, 0, BYTES, bytes);
+    for (size_t at = 0; at < BYTES; at += BLOCK)
+        ck_assert(is_locked(bytes + at, BLOCK));
+    unsigned made = times_locked();
+    for (size_t at = 0; at < BYTES; at += BLOCK)
+        receive(buffer, at, BLOCK, bytes + at);
+    ck_assert_uint_eq(times_locked(), made);
+    for (size_t at = 0; at < BYTES; at += BLOCK)
+        ck_assert_int_eq(bytes[at + BLOCK - 1], (int)(at / BLOCK));
+    munmap(bytes + 2 * BLOCK, BLOCK);
+    ck_assert(!is_locked(bytes + 2 * BLOCK, BLOCK));
+    receive(buffer, 0, 2 * BLOCK, bytes);
+    ck_assert_int_eq(bytes[2 * BLOCK - 1], 1);
+    munmap(bytes, 2 * BLOCK);
+    munmap(bytes + 3 * BLOCK, BYTES - 3 * BLOCK);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* free() gives a heap's pages back with a lock that a driver may want to unlock them. */
+static void *use_heap(void *given) {
+    enum { BYTES = MIB };
+    cl_mem buffer = given;
+    char *bytes = malloc(BYTES);
+    check_round(buffer, BYTES, bytes, 1);
+    ck_assert(!is_locked(bytes, BYTES));
+    free(bytes);
+    return NULL;
+}
+
+START_TEST(not_of_a_heap) {
+    pthread_t thread;
+    skip_unless_watched();
+    begin();
+    cl_mem buffer = make_used(MIB);
+    mallopt(M_MMAP_THRESHOLD, 8 * MIB);
+    use_heap(buffer);
+    ck_assert_int_eq(pthread_create(&thread, NULL, use_heap, buffer), 0);
+    pthread_join(thread, NULL);
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Others may change what is behind such pages, and nobody tells. */
+START_TEST(not_of_a_file) {
+    enum { BYTES = MIB };
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    FILE *file = tmpfile();
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(ftruncate(fileno(file), BYTES), 0);
+    for (int i = 0; i < 3; i++) {
+        char *bytes = mmap(NULL, BYTES, PROT_READ | PROT_WRITE,
+                           i == 0   ? MAP_SHARED | MAP_ANONYMOUS
+                           : i == 1 ? MAP_SHARED
+                                    : MAP_PRIVATE,
+                           i ? fileno(file) : -1, 0);
+        ck_assert_ptr_ne(bytes, MAP_FAILED);
+        check_round(buffer, BYTES, bytes, i);
+        ck_assert(!is_locked(bytes, BYTES));
+        munmap(bytes, BYTES);
+    }
+    fclose(file);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* A child that has the descriptors, and never reads them, holds nobody. */
+START_TEST(forked) {
+    enum { BYTES = MIB };
+    skip_unless_watched();
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    char *bytes = map_at(NULL, BYTES);
+    check_round(buffer, BYTES, bytes, 1);
+    ck_assert(is_locked(bytes, BYTES));
+    pid_t child = fork();
+    if (child == 0) {
+        munmap(bytes, BYTES);
+        pause();
+        _exit(0);
+    }
+    check_round(buffer, BYTES, bytes, 2);
+    for (int i = 0; i < 5; i++) {
+        munmap(bytes, BYTES);
+        ck_assert(!is_locked(bytes, BYTES));
+        bytes = map_at(bytes, BYTES);
+        check_round(buffer, BYTES, bytes, 3);
+    }
+    munmap(bytes, BYTES);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* No more than half of TUTTI_PINNED_LIMIT: what was used longest ago goes. */
+START_TEST(limit) {
+    enum { ARRAYS = 8, BYTES = 8 * MIB };
+    char *array[ARRAYS];
+    size_t locked = 0;
+    skip_unless_watched();
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    for (int i = 0; i < ARRAYS; i++) {
+        array[i] = map_at(NULL, BYTES + 65536);
+        check_round(buffer, BYTES, array[i], i);
+        ck_assert(is_locked(array[i], BYTES));
+    }
+    for (int i = 0; i < ARRAYS; i++)
+        locked += is_locked(array[i], BYTES) ? BYTES : 0;
+    ck_assert_uint_le(locked, LIMIT / 2);
+    ck_assert(!is_locked(array[0], BYTES));
+    for (int i = 0; i < ARRAYS; i++)
+        munmap(array[i], BYTES + 65536);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+/* Threads with arrays of their own, which come and go, often to where another one was. */
+static void *come_and_go(void *given) {
+    enum { ROUNDS = 60, MOST_BYTES = 2 * MIB, LEAST_BYTES = 64 << 10 };
+    unsigned seed = (unsigned)(uintptr_t)given;
+    cl_int result;
+    cl_command_queue own = clCreateCommandQueue(context, device, 0, &result);
+    cl_kernel kernel = clCreateKernel(program, "touch", &result);
+    cl_mem buffer = clCreateBuffer(context, 0, MOST_BYTES, NULL, &result);
+    for (int i = 0; i < ROUNDS; i++) {
+        size_t size = LEAST_BYTES + (size_t)rand_r(&seed) % (MOST_BYTES - LEAST_BYTES);
+        size -= size % 4096;
+        char *bytes = map_at(NULL, size);
+        for (int j = 0; j < 3; j++) {
+            memset(bytes, i + j, size);
+            use(kernel, own, buffer, 0);
+            ck_ok(clEnqueueWriteBuffer(own, buffer, CL_TRUE, 0, size, bytes, 0, NULL, NULL));
+            memset(bytes, 0, size);
+            use(kernel, own, buffer, 0);
+            ck_ok(clEnqueueReadBuffer(own, buffer, CL_TRUE, 0, size, bytes, 0, NULL, NULL));
+            ck_assert_uint_eq(count_wrong(bytes, size, i + j), 0);
+            if (rand_r(&seed) % 4 == 0)
+                madvise(bytes, 4096, MADV_DONTNEED);
+        }
+        size_t half = size / 8192 * 4096;
+        munmap(bytes + half, size - half);
+        munmap(bytes, half); /* no more: the rest may be another thread's already */
+    }
+    clReleaseMemObject(buffer);
+    clReleaseKernel(kernel);
+    clReleaseCommandQueue(own);
+    return NULL;
+}
+
+START_TEST(by_several_threads) {
+    enum { THREADS = 4 };
+    pthread_t thread[THREADS];
+    begin();
+    for (uintptr_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, come_and_go, (void *)(i + 1)), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    end();
+}
+END_TEST
+
+/* A driver that does not unlock in time holds nobody for ever; then nothing more is locked. */
+START_TEST(late) {
+    enum { BYTES = MIB };
+    skip_unless_watched();
+    skip_if(!getenv("LATE"), "in a process of its own");
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    char *bytes = map_at(NULL, BYTES);
+    check_round(buffer, BYTES, bytes, 1);
+    ck_assert(is_locked(bytes, BYTES));
+    pthread_mutex_lock(&pages.lock);
+    pages.slow = true;
+    pthread_mutex_unlock(&pages.lock);
+    munmap(bytes, BYTES);
+    ck_assert(is_locked(bytes, BYTES));
+    bytes = map_at(bytes, BYTES);
+    check_round(buffer, BYTES, bytes, 2); /* waits for the driver */
+    ck_assert(!is_locked(bytes, BYTES));
+    munmap(bytes, BYTES);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+START_TEST(late_in_a_process) {
+    skip_unless_watched();
+    test_run_again("LATE=1", "late");
+}
+END_TEST
+
+/* By itself an array is locked when it was used some times, and by NVIDIA's driver alone. */
+START_TEST(pays) {
+    enum { BYTES = MIB, SOON = 2, MOST_TIMES = 8 };
+    skip_unless_watched();
+    skip_if(!getenv("LATE"), "in a process of its own");
+    begin();
+    bool nvidia = strcmp(getenv("LATE"), "nvidia") == 0;
+    cl_mem buffer = make_used(BYTES);
+    char *bytes = map_at(NULL, BYTES);
+    int times = 0;
+    do {
+        receive(buffer, 0, BYTES, bytes);
+    } while (++times < MOST_TIMES && !is_locked(bytes, BYTES));
+    ck_assert_int_gt(times, SOON);
+    ck_assert_int_eq(is_locked(bytes, BYTES), nvidia);
+    munmap(bytes, BYTES);
+    ck_assert(!is_locked(bytes, BYTES));
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+START_TEST(pays_by_itself) {
+    skip_unless_watched();
+    test_run_again("TUTTI_LOCK_PAGES=auto LATE=nvidia", "pays");
+    test_run_again("TUTTI_LOCK_PAGES=auto LATE=other", "pays");
+}
+END_TEST
+
+START_TEST(never) { test_run_again("TUTTI_LOCK_PAGES=never LATE=other", "pays"); }
+END_TEST
+
+static cl_int CL_API_CALL get_platform_info(cl_platform_id of, cl_platform_info what, size_t size,
+                                            void *value, size_t *size_ret) {
+    static const char name[] = "NVIDIA CUDA";
+    if (what != CL_PLATFORM_NAME || !value || size < sizeof(name))
+        return real.clGetPlatformInfo(of, what, size, value, size_ret);
+    memcpy(value, name, sizeof(name));
+    return CL_SUCCESS;
+}
+
+static void change_all(cl_icd_dispatch *table) {
+    const char *which = getenv("LATE");
+    change(table);
+    if (!which || strcmp(which, "nvidia") != 0)
+        return;
+    table->clGetPlatformInfo = get_platform_info;
+    setenv("TUTTI_DEVICES", "nvidia", 1);
+}
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {
+        unmapped,
+        dropped,
+        moved,
+        parts,
+        not_of_a_heap,
+        not_of_a_file,
+        forked,
+        limit,
+        by_several_threads,
+        late,
+        late_in_a_process,
+        pays,
+        pays_by_itself,
+        never,
+    };
+    char text[32];
+    snprintf(text, sizeof(text), "%d", LIMIT);
+    setenv("TUTTI_PINNED_LIMIT", text, 1);
+    setenv("TUTTI_LOCK_PAGES", "always", 0);
+    return test_main_gpu(argc, argv, tests, COUNT(tests), change_all);
+}
