@@ -15,6 +15,7 @@
  */
 #include "transfers.h"
 
+#include <malloc.h>
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -260,6 +261,9 @@ static unsigned choose(const struct options *options, cl_platform_id *chosen_one
 int main(int argc, char **argv) {
     struct options options;
     cl_platform_id platforms[MOST];
+    /* Arrays as a program has them that makes them once: glibc has later ones of a size in a heap.
+     */
+    mallopt(M_MMAP_THRESHOLD, 128 << 10);
     read_options(&options, argc, argv);
     unsigned count = choose(&options, platforms);
     if (!count)

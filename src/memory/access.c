@@ -215,7 +215,7 @@ cl_int tutti_access_pull(struct tutti_view *view, const struct tutti_place *plac
     if (!home)
         return CL_OUT_OF_HOST_MEMORY;
     struct tutti_place at_home = tutti_view_at_home(view, place);
-    tutti_view_lock_home(view, copies.on[0].device, tutti_region_bytes(region), false);
+    tutti_view_lock_home(view, copies.on[0].device, tutti_region_bytes(region));
     return tutti_copy_read(view, &copies.on[0], place, home, &at_home, region);
 }
 
@@ -229,7 +229,7 @@ cl_int tutti_access_push(struct tutti_view *view, const struct tutti_place *plac
     struct tutti_place at_home = tutti_view_at_home(view, place);
     cl_int result = CL_SUCCESS;
     if (copies.count)
-        tutti_view_lock_home(view, copies.on[0].device, tutti_region_bytes(region), true);
+        tutti_view_lock_home(view, copies.on[0].device, tutti_region_bytes(region));
     for (unsigned i = 0; i < copies.count; i++) {
         cl_int error = tutti_copy_write(view, &copies.on[i], place, home, &at_home, region);
         if (error != CL_SUCCESS)

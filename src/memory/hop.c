@@ -209,7 +209,7 @@ static int move(struct tutti_view *view, struct tutti_real_device *device,
                 const struct tutti_storage *storage, bool to_device, cl_event *event) {
     int result = 0;
     tutti_view_take_over(view);
-    tutti_view_lock_home(view, device, view->size, false);
+    tutti_view_lock_home(view, device, view->size);
     if (!is_staged(device, storage, view)) {
         tutti_driver_lock(device);
         result = to_device ? upload(view, device, storage, event)

@@ -244,18 +244,13 @@ static size_t home_bytes(const struct tutti_view *view) {
 }
 
 void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
-                          size_t bytes, bool unmaps) {
+                          size_t bytes) {
     if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED || device->at_home)
         return;
     pthread_mutex_lock(&view->lock);
-    const struct tutti_mapped *others = unmaps && view->mapped ? view->mapped->next : view->mapped;
-    /*
-     * Once; and not while the program writes there, as a driver may take the bytes at that moment
-     * for the ones to keep.
-     */
     size_t worth = WORTH_LOCKING * view->size + TO_LOCK;
-    if (view->moved != TRIED && (view->moved += bytes) >= worth && !others) {
-        view->moved = TRIED;
+    if (view->moved != TRIED && (view->moved += bytes) >= worth) {
+        view->moved = TRIED; /* once */
         view->pinned = tutti_pinned_lock(view->home, home_bytes(view));
     }
     pthread_mutex_unlock(&view->lock);

@@ -193,11 +193,11 @@ void tutti_view_destroy(struct tutti_view *view);
 /*
  * The view's host memory, made now if need be; NULL when out of memory. Page-locked where that
  * helps and can be; the program's own once that pays: tutti_view_lock_home is told before so many
- * bytes move between it and a device, maybe for an unmap, whose box is still noted.
+ * bytes move between it and a device.
  */
 void *tutti_view_home(struct tutti_view *view);
 void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
-                          size_t bytes, bool unmaps);
+                          size_t bytes);
 
 /*
  * A device's objects over the home memory of a view that is `at_home`, made now if need be. Empty

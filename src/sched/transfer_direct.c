@@ -157,8 +157,7 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
         error =
             tutti_transfer_by_host(transfer, device, queue, still ? NULL : move_by_host, storage);
     } else {
-        tutti_view_lock_home(task->use->view, device, tutti_region_bytes(&transfer->region),
-                             transfer->mapping == TUTTI_UNMAP);
+        tutti_view_lock_home(task->use->view, device, tutti_region_bytes(&transfer->region));
         error = move(transfer, device, queue, storage[0]->mem,
                      !storage[0]->bytes && blocks(transfer, device, queue), event);
     }
