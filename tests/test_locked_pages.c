@@ -489,10 +489,36 @@ START_TEST(pays) {
 }
 END_TEST
 
+/* Arrays that are freed after some uses are locked less and less often. */
+START_TEST(in_vain) {
+    enum { BYTES = MIB, ARRAYS = 160, USES = 3, FEW = 15 };
+    skip_unless_watched();
+    skip_if(!getenv("LATE"), "in a process of its own");
+    begin();
+    cl_mem buffer = make_used(BYTES);
+    char *bytes = map_at(NULL, BYTES);
+    for (int i = 0; i < ARRAYS; i++) {
+        for (int j = 0; j < USES; j++)
+            receive(buffer, 0, BYTES, bytes);
+        munmap(bytes, BYTES);
+        bytes = map_at(bytes, BYTES);
+    }
+    ck_assert_uint_gt(times_locked(), 0);
+    ck_assert_uint_le(times_locked(), FEW);
+    for (int i = 0; i < ARRAYS * USES; i++)
+        receive(buffer, 0, BYTES, bytes);
+    ck_assert(is_locked(bytes, BYTES));
+    munmap(bytes, BYTES);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
 START_TEST(pays_by_itself) {
     skip_unless_watched();
     test_run_again("TUTTI_LOCK_PAGES=auto LATE=nvidia", "pays");
     test_run_again("TUTTI_LOCK_PAGES=auto LATE=other", "pays");
+    test_run_again("TUTTI_LOCK_PAGES=auto LATE=nvidia", "in_vain");
 }
 END_TEST
 
@@ -531,6 +557,7 @@ int main(int argc, char **argv) {
         late,
         late_in_a_process,
         pays,
+        in_vain,
         pays_by_itself,
         never,
     };

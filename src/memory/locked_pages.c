@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/locked_pages.h"
 
+#include "clock.h"
 #include "env.h"
 #include "log.h"
 #include "memory/page_watch.h"
 #include "memory/pinned.h"
 #include "memory/transfer_path.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
 #define MOST 64                  /* ranges of bytes that are known */
-#define MOST_REFUSED 5           /* times, each of which doubles what has to be saved */
+#define MOST_IN_VAIN 5           /* times, each of which doubles what has to be saved */
+#define PATIENCE 1000000000u     /* ns, at exit */
 #define LEAST ((size_t)64 << 10) /* bytes of a transfer; of less the driver's call is the price */
 
 /*
@@ -30,8 +33,8 @@
 struct range {
     enum state { FREE, USED, LOCKING, LOCKED, UNLOCKING } state;
     uintptr_t first, end; /* bytes that transfers used */
-    double saved;         /* µs, had they been locked; since they could not be, if so, */
-    unsigned refused;     /* which was so often */
+    double saved;         /* µs, since they are locked, or had they been */
+    unsigned in_vain;     /* so often they could not be locked, or for too short a time */
     unsigned long used;   /* when that was last */
     unsigned long watch;
     struct tutti_pinned *pinned;
@@ -72,11 +75,19 @@ static size_t size_of(const struct range *range) { return range->end - range->fi
 
 static double in_mib(size_t size) { return (double)size / (1 << 20); }
 
-/* What could not be locked may be other memory by now: it is tried again, less and less often. */
-static bool is_worth_it(const struct range *range) {
-    double price = PRICE + PRICE_OF_MIB * in_mib(size_of(range));
-    return wanted == ALWAYS || range->saved >= price * (1u << range->refused);
+static double price_of(const struct range *range) {
+    return PRICE + PRICE_OF_MIB * in_mib(size_of(range));
 }
+
+/*
+ * A program may free its arrays after some uses each, and get them at the same address. And what
+ * could not be locked may be other memory by now. So both are tried again, less and less often.
+ */
+static bool is_worth_it(const struct range *range) {
+    return wanted == ALWAYS || range->saved >= price_of(range) * (1u << range->in_vain);
+}
+
+static void note_in_vain(struct range *range) { range->in_vain += range->in_vain < MOST_IN_VAIN; }
 
 static double saved_by(const struct tutti_real_device *device, size_t size) {
     return tutti_transfer_path_threads(device, size)
@@ -96,13 +107,14 @@ static void wait_until_unlocked(uintptr_t first, uintptr_t end) {
             pthread_cond_wait(&pages.changed, &pages.lock);
 }
 
-/* Does it go without saying? */
-static bool is_known(uintptr_t first, uintptr_t end) {
+/* Is it locked, or about to be? */
+static bool is_locked(uintptr_t first, uintptr_t end, double saved) {
     for (unsigned i = 0; i < MOST; i++) {
         struct range *range = &pages.range[i];
         if (range->state < LOCKING || first < range->first || range->end < end)
             continue;
         range->used = ++pages.uses;
+        range->saved += saved;
         return true;
     }
     return false;
@@ -136,7 +148,7 @@ static struct range *note(uintptr_t first, uintptr_t end, double saved) {
             continue;
         extend(&all, other->first, other->end);
         all.saved += other->saved;
-        all.refused = other->refused > all.refused ? other->refused : all.refused;
+        all.in_vain = other->in_vain > all.in_vain ? other->in_vain : all.in_vain;
         other->state = FREE;
     }
     struct range *range = find_oldest(FREE);
@@ -156,7 +168,12 @@ static void unlock_pages(struct range *range) {
     tutti_page_watch_end(range->watch);
     pthread_mutex_lock(&pages.lock);
     pages.bytes -= size_of(range);
-    range->state = FREE;
+    if (range->saved < price_of(range))
+        note_in_vain(range);
+    else if (range->in_vain > 0)
+        range->in_vain--;
+    range->saved = 0;
+    range->state = USED;
     atomic_fetch_sub(&pages.unlocking, 1);
     pthread_cond_broadcast(&pages.changed);
 }
@@ -189,6 +206,7 @@ static void join_locked(struct range *range) {
             continue;
         extend(range, other->first, other->end);
         unlock_pages(other);
+        other->state = FREE;
     }
 }
 
@@ -210,8 +228,9 @@ static void lock_pages(struct range *range, uintptr_t first, uintptr_t end) {
         locked = make_room(size_of(range)) && try_to_lock(range);
     }
     range->state = locked ? LOCKED : USED;
-    range->refused += !locked && range->refused < MOST_REFUSED;
     range->saved = 0;
+    if (!locked)
+        note_in_vain(range);
     pthread_cond_broadcast(&pages.changed);
 }
 
@@ -246,14 +265,24 @@ void tutti_locked_pages_use(const struct tutti_real_device *device, const void *
     uintptr_t first = (uintptr_t)bytes, end = first + size;
     if ((size < LEAST && atomic_load(&pages.unlocking) == 0) || !may_lock_for(device))
         return;
+    double saved = saved_by(device, size);
     pthread_mutex_lock(&pages.lock);
     wait_until_unlocked(first, end);
-    if (size >= LEAST && !is_known(first, end) && !tutti_pinned_covers(bytes, size)) {
-        struct range *range = note(first, end, saved_by(device, size));
+    if (size >= LEAST && !is_locked(first, end, saved) && !tutti_pinned_covers(bytes, size)) {
+        struct range *range = note(first, end, saved);
         if (range && is_worth_it(range))
             lock_pages(range, first, end);
     }
     pthread_mutex_unlock(&pages.lock);
 }
 
-void tutti_locked_pages_stop(void) { atomic_store(&pages.stopped, true); }
+/* What is under way gets its time. */
+void tutti_locked_pages_stop(void) {
+    struct timespec deadline = tutti_clock_deadline(PATIENCE);
+    bool late = false;
+    atomic_store(&pages.stopped, true);
+    pthread_mutex_lock(&pages.lock);
+    while ((find_oldest(LOCKING) || find_oldest(UNLOCKING)) && !late)
+        late = pthread_cond_timedwait(&pages.changed, &pages.lock, &deadline) == ETIMEDOUT;
+    pthread_mutex_unlock(&pages.lock);
+}

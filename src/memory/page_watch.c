@@ -22,8 +22,9 @@
 #include <unistd.h>
 
 #define MOST 64
-#define PATIENCE 1000000000u /* ns that whoever gives pages away waits, and that a watch lingers   \
-                              */
+#define PATIENCE                                                                                   \
+    1000000000u /* ns that whoever gives pages away waits, and that a watch lingers                \
+                 */
 
 /*
  * Each watch is a userfaultfd of its own, so that what happens to its pages shows before it is
@@ -206,11 +207,12 @@ static int open_descriptor(void) {
     struct uffdio_api api = {.api = UFFD_API,
                              .features = UFFD_FEATURE_EVENT_UNMAP | UFFD_FEATURE_EVENT_REMOVE |
                                          UFFD_FEATURE_EVENT_REMAP};
-    if (descriptor < 0)
-        return -1;
-    if (ioctl(descriptor, UFFDIO_API, &api) == 0)
+    if (descriptor >= 0 && ioctl(descriptor, UFFDIO_API, &api) == 0)
         return descriptor;
-    close(descriptor);
+    tutti_log(INFO, "pages of the program can't be watched, and so not locked: %s",
+              strerror(errno));
+    if (descriptor >= 0)
+        close(descriptor);
     return -1;
 }
 
