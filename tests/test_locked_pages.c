@@ -338,6 +338,33 @@ START_TEST(not_of_a_file) {
 }
 END_TEST
 
+/* Memory that buffers are made over again and again stays locked from one to the next. */
+START_TEST(under_buffers) {
+    enum { INTS = MIB, BYTES = INTS * sizeof(cl_int), ROUNDS = 5 };
+    skip_unless_watched();
+    begin();
+    cl_int *ints = (cl_int *)(void *)map_at(NULL, BYTES);
+    unsigned made = times_locked();
+    for (int i = 0; i < ROUNDS; i++) {
+        cl_mem buffer = make_buffer(CL_MEM_USE_HOST_PTR, BYTES, ints);
+        use(touch, queue, buffer, 1);
+        void *mapped = ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ, 0, BYTES, 0,
+                                                  NULL, NULL, &error));
+        ck_assert_ptr_eq(mapped, ints);
+        ck_assert_int_eq(ints[0], i + 1);
+        ck_assert_int_eq(ints[INTS - 1], 0);
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+        ck_ok(clReleaseMemObject(buffer));
+        ck_assert(is_locked(ints, BYTES));
+    }
+    ck_assert_uint_eq(times_locked(), made + 1);
+    munmap(ints, BYTES);
+    ck_assert(!is_locked(ints, BYTES));
+    end();
+}
+END_TEST
+
 /* A child that has the descriptors, and never reads them, holds nobody. */
 START_TEST(forked) {
     enum { BYTES = MIB };
@@ -545,20 +572,9 @@ static void change_all(cl_icd_dispatch *table) {
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        unmapped,
-        dropped,
-        moved,
-        parts,
-        not_of_a_heap,
-        not_of_a_file,
-        forked,
-        limit,
-        by_several_threads,
-        late,
-        late_in_a_process,
-        pays,
-        in_vain,
-        pays_by_itself,
+        unmapped,      dropped,           moved,  parts,   not_of_a_heap,
+        not_of_a_file, under_buffers,     forked, limit,   by_several_threads,
+        late,          late_in_a_process, pays,   in_vain, pays_by_itself,
         never,
     };
     char text[32];

@@ -40,7 +40,7 @@ static void note_memory(const struct tutti_copy *copy, const void *memory,
                         const struct tutti_place *place, const struct tutti_region *region) {
     size_t first = tutti_place_first(place);
     tutti_locked_pages_use(copy->device, (const char *)memory + first,
-                           tutti_place_end(place, region) - first);
+                           tutti_place_end(place, region) - first, tutti_region_bytes(region));
 }
 
 cl_int tutti_access_read(struct tutti_view *view, const struct tutti_place *from, void *target,

@@ -5,6 +5,7 @@
 #include "memory/carry.h"
 #include "memory/device_copy.h"
 #include "memory/image.h"
+#include "memory/pinned.h"
 #include "memory/transfer_path.h"
 #include "sched/link.h"
 #include "virtual_device/driver.h"
@@ -162,7 +163,8 @@ static bool is_staged(struct tutti_real_device *device, const struct tutti_stora
     bool pageable = view->home_is_users && !view->pinned && !view->mapped;
     pthread_mutex_unlock(&view->lock);
     return pageable && storage->mem && !storage->bytes &&
-           tutti_transfer_path_threads(device, view->size);
+           tutti_transfer_path_threads(device, view->size) &&
+           !tutti_pinned_covers(view->home, view->size);
 }
 
 /* Not with the driver's lock. */

@@ -14,9 +14,10 @@
 #include <stdint.h>
 #include <string.h>
 
-#define MOST 64                  /* ranges of bytes that are known */
-#define MOST_IN_VAIN 5           /* times, each of which doubles what has to be saved */
-#define PATIENCE 1000000000u     /* ns, at exit */
+#define MOST 512             /* ranges of bytes that are known */
+#define LONG_AGO 2048        /* uses; so many of others, and it gives its place to another one */
+#define MOST_IN_VAIN 5       /* times, each of which doubles what has to be saved */
+#define PATIENCE 1000000000u /* ns, at exit */
 #define LEAST ((size_t)64 << 10) /* bytes of a transfer; of less the driver's call is the price */
 
 /*
@@ -44,6 +45,7 @@ static struct {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t changed;
     struct range range[MOST];
+    unsigned known; /* of these, at most; the others are FREE */
     unsigned long uses;
     size_t bytes, most; /* locked, and how many may be */
     atomic_uint unlocking;
@@ -102,14 +104,14 @@ static bool have_common(const struct range *range, uintptr_t first, uintptr_t en
 }
 
 static void wait_until_unlocked(uintptr_t first, uintptr_t end) {
-    for (unsigned i = 0; i < MOST; i++)
+    for (unsigned i = 0; i < pages.known; i++)
         while (pages.range[i].state == UNLOCKING && have_common(&pages.range[i], first, end))
             pthread_cond_wait(&pages.changed, &pages.lock);
 }
 
 /* Is it locked, or about to be? */
 static bool is_locked(uintptr_t first, uintptr_t end, double saved) {
-    for (unsigned i = 0; i < MOST; i++) {
+    for (unsigned i = 0; i < pages.known; i++) {
         struct range *range = &pages.range[i];
         if (range->state < LOCKING || first < range->first || range->end < end)
             continue;
@@ -123,7 +125,7 @@ static bool is_locked(uintptr_t first, uintptr_t end, double saved) {
 /* The one of that state that was used longest ago, or NULL. */
 static struct range *find_oldest(enum state state) {
     struct range *oldest = NULL;
-    for (unsigned i = 0; i < MOST; i++) {
+    for (unsigned i = 0; i < pages.known; i++) {
         struct range *range = &pages.range[i];
         if (range->state == state && (!oldest || range->used < oldest->used))
             oldest = range;
@@ -142,7 +144,7 @@ static void extend(struct range *range, uintptr_t first, uintptr_t end) {
  */
 static struct range *note(uintptr_t first, uintptr_t end, double saved) {
     struct range all = {.state = USED, .first = first, .end = end, .saved = saved};
-    for (unsigned i = 0; i < MOST; i++) {
+    for (unsigned i = 0; i < pages.known; i++) {
         struct range *other = &pages.range[i];
         if (other->state != USED || other->first > all.end || all.first > other->end)
             continue;
@@ -152,6 +154,8 @@ static struct range *note(uintptr_t first, uintptr_t end, double saved) {
         other->state = FREE;
     }
     struct range *range = find_oldest(FREE);
+    if (!range && pages.known < MOST)
+        range = &pages.range[pages.known++];
     if (!range && !(range = find_oldest(USED)))
         return NULL;
     all.used = ++pages.uses;
@@ -200,7 +204,7 @@ static bool try_to_lock(struct range *range) {
 
 /* Pages have one watch: those that go over the edge of what is locked already are locked anew. */
 static void join_locked(struct range *range) {
-    for (unsigned i = 0; i < MOST; i++) {
+    for (unsigned i = 0; i < pages.known; i++) {
         struct range *other = &pages.range[i];
         if (other->state != LOCKED || !have_common(other, range->first, range->end))
             continue;
@@ -210,8 +214,11 @@ static void join_locked(struct range *range) {
     }
 }
 
+/* Also of a watch, of which there are fewer than of ranges. */
 static bool make_room(size_t size) {
-    struct range *oldest;
+    struct range *oldest = find_oldest(LOCKED);
+    if (oldest && oldest->used + LONG_AGO < pages.uses)
+        unlock_pages(oldest);
     while (pages.bytes + size > pages.most && (oldest = find_oldest(LOCKED)))
         unlock_pages(oldest);
     return pages.bytes + size <= pages.most;
@@ -238,7 +245,7 @@ static void lock_pages(struct range *range, uintptr_t first, uintptr_t end) {
 static struct range *find(unsigned long watch) {
     for (;;) {
         bool locking = false;
-        for (unsigned i = 0; i < MOST; i++) {
+        for (unsigned i = 0; i < pages.known; i++) {
             struct range *range = &pages.range[i];
             locking = locking || range->state == LOCKING;
             if (range->state >= LOCKED && range->watch == watch)
@@ -260,15 +267,15 @@ static void gone(unsigned long watch) {
     pthread_mutex_unlock(&pages.lock);
 }
 
-void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes,
-                            size_t size) {
+void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes, size_t size,
+                            size_t moved) {
     uintptr_t first = (uintptr_t)bytes, end = first + size;
-    if ((size < LEAST && atomic_load(&pages.unlocking) == 0) || !may_lock_for(device))
+    if ((moved < LEAST && atomic_load(&pages.unlocking) == 0) || !may_lock_for(device))
         return;
-    double saved = saved_by(device, size);
+    double saved = saved_by(device, moved);
     pthread_mutex_lock(&pages.lock);
     wait_until_unlocked(first, end);
-    if (size >= LEAST && !is_locked(first, end, saved) && !tutti_pinned_covers(bytes, size)) {
+    if (moved >= LEAST && !is_locked(first, end, saved) && !tutti_pinned_covers(bytes, size)) {
         struct range *range = note(first, end, saved);
         if (range && is_worth_it(range))
             lock_pages(range, first, end);

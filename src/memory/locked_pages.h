@@ -5,17 +5,20 @@
 #include "virtual_device/device.h"
 
 /*
- * Pages of ordinary pointers, which a program passes to reads and writes again and again, are
- * page-locked once what that saves has come to what it costs: so it never costs more than twice
- * the best. They are unlocked before the program gives them away (page_watch.h): a driver would
- * move the bytes of the old pages for whatever came to that address.
+ * Pages of the program's own memory, which it passes to reads and writes, or makes buffers over,
+ * again and again, are page-locked once what that saves has come to what it costs: so it never
+ * costs more than twice the best. They are unlocked before the program gives them away
+ * (page_watch.h): a driver would move the bytes of the old pages for whatever came to that address.
  * TUTTI_LOCK_PAGES turns it off, or has all locked at once. Only NVIDIA's driver is known to move
  * bytes faster so; others' pages are locked with TUTTI_LOCK_PAGES=always alone.
  */
 
-/* These bytes of the program's are about to move to or from the device. By any thread, with no
- * lock. */
-void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes, size_t size);
+/*
+ * So many bytes of these, which are the program's, are about to move to or from the device. By any
+ * thread, with no lock but a view's.
+ */
+void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes, size_t size,
+                            size_t moved);
 
 /* At exit: drivers are not called any more. */
 void tutti_locked_pages_stop(void);

@@ -21,7 +21,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define MOST 64
+#define MOST 128 /* descriptors, of the 1024 that a process mostly has */
 #define PATIENCE                                                                                   \
     1000000000u /* ns that whoever gives pages away waits, and that a watch lingers                \
                  */

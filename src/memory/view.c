@@ -4,6 +4,7 @@
 #include "log.h"
 #include "memory/block.h"
 #include "memory/kept_home.h"
+#include "memory/locked_pages.h"
 #include "memory/pinned.h"
 #include "memory/relay.h"
 #include "memory/stay.h"
@@ -16,9 +17,9 @@
 /* Drivers have copied smaller transfers before memory could be locked for them. */
 #define LEAST_PINNED ((size_t)64 << 10)
 /*
- * The program's pages are locked for this view alone. To lock and unlock them costs NVIDIA's driver
- * what it costs to move them, and half a millisecond, in which it moves so much of other memory: it
- * pays when there is more to come.
+ * The program's pages are locked for this view, if not for longer (locked_pages.h). To lock and
+ * unlock them costs NVIDIA's driver what it costs to move them, and half a millisecond, in which it
+ * moves so much of other memory: it pays when there is more to come.
  */
 #define LEAST_LOCKED ((size_t)64 << 10)
 #define TO_LOCK ((size_t)4 << 20)
@@ -247,11 +248,13 @@ void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_devic
                           size_t bytes) {
     if (!view->home_is_users || view->svm || view->size < LEAST_LOCKED || device->at_home)
         return;
+    size_t worth = WORTH_LOCKING * view->size + TO_LOCK, size = home_bytes(view);
+    tutti_locked_pages_use(device, view->home, size, bytes);
     pthread_mutex_lock(&view->lock);
-    size_t worth = WORTH_LOCKING * view->size + TO_LOCK;
     if (view->moved != TRIED && (view->moved += bytes) >= worth) {
         view->moved = TRIED; /* once */
-        view->pinned = tutti_pinned_lock(view->home, home_bytes(view));
+        if (!tutti_pinned_covers(view->home, size))
+            view->pinned = tutti_pinned_lock(view->home, size);
     }
     pthread_mutex_unlock(&view->lock);
 }

@@ -48,7 +48,8 @@ static void note_memory(const struct tutti_transfer *transfer,
     size_t first = tutti_transfer_first(transfer, 1);
     if (!transfer->mapping)
         tutti_locked_pages_use(device, host_memory(transfer) + first,
-                               tutti_transfer_end(transfer, 1) - first);
+                               tutti_transfer_end(transfer, 1) - first,
+                               tutti_region_bytes(&transfer->region));
 }
 
 /* Which way bytes go, if any do. */
