@@ -8,23 +8,12 @@
 #define _GNU_SOURCE
 #include "pocl_gpu.h"
 
-#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* Sanitizers have an allocator of their own. */
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 enum { MOST = 64, MIB = 1 << 20, LIMIT = 64 * MIB };
 
@@ -286,29 +275,55 @@ START_TEST(parts) {
 }
 END_TEST
 
-/* free() gives a heap's pages back with a lock that a driver may want to unlock them. */
+/*
+ * Arrays that free() gives back to a heap, and the heap to Linux now and then: with a lock of the C
+ * library's, which a driver may need to unlock them.
+ */
 static void *use_heap(void *given) {
-    enum { BYTES = MIB };
+    enum { ROUNDS = 40, ARRAYS = 4, BYTES = MIB };
     cl_mem buffer = given;
-    char *bytes = malloc(BYTES);
-    check_round(buffer, BYTES, bytes, 1);
-    ck_assert(!is_locked(bytes, BYTES));
-    free(bytes);
+    cl_int result;
+    cl_command_queue own = clCreateCommandQueue(context, device, 0, &result);
+    cl_kernel kernel = clCreateKernel(program, "touch", &result);
+    for (int i = 0; i < ROUNDS; i++) {
+        char *array[ARRAYS];
+        for (int j = 0; j < ARRAYS; j++) {
+            array[j] = malloc(BYTES);
+            memset(array[j], i + j, BYTES);
+            use(kernel, own, buffer, 0);
+            ck_ok(clEnqueueWriteBuffer(own, buffer, CL_TRUE, 0, BYTES, array[j], 0, NULL, NULL));
+            memset(array[j], 0, BYTES);
+            use(kernel, own, buffer, 0);
+            ck_ok(clEnqueueReadBuffer(own, buffer, CL_TRUE, 0, BYTES, array[j], 0, NULL, NULL));
+        }
+        for (int j = 0; j < ARRAYS; j++) {
+            ck_assert_uint_eq(count_wrong(array[j], BYTES, i + j), 0);
+            free(array[j]);
+        }
+    }
+    clReleaseKernel(kernel);
+    clReleaseCommandQueue(own);
     return NULL;
 }
 
-START_TEST(not_of_a_heap) {
-    pthread_t thread;
+START_TEST(of_a_heap) {
+    enum { THREADS = 3 };
+    pthread_t thread[THREADS];
+    cl_mem buffer[THREADS + 1];
     skip_unless_watched();
-    skip_if(SANITIZED, "the C library has no heap");
     begin();
-    cl_mem buffer = make_used(MIB);
-    mallopt(M_MMAP_THRESHOLD, 8 * MIB);
-    use_heap(buffer);
-    ck_assert_int_eq(pthread_create(&thread, NULL, use_heap, buffer), 0);
-    pthread_join(thread, NULL);
-    mallopt(M_MMAP_THRESHOLD, 128 << 10);
-    ck_ok(clReleaseMemObject(buffer));
+    free(malloc(2 * MIB)); /* so much comes from a heap from then on */
+    unsigned made = times_locked();
+    for (int i = 0; i <= THREADS; i++)
+        buffer[i] = make_used(MIB);
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&thread[i], NULL, use_heap, buffer[i]), 0);
+    use_heap(buffer[THREADS]);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 0; i <= THREADS; i++)
+        ck_ok(clReleaseMemObject(buffer[i]));
+    ck_assert_uint_gt(times_locked(), made);
     end();
 }
 END_TEST
@@ -572,7 +587,7 @@ static void change_all(cl_icd_dispatch *table) {
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        unmapped,      dropped,           moved,  parts,   not_of_a_heap,
+        unmapped,      dropped,           moved,  parts,   of_a_heap,
         not_of_a_file, under_buffers,     forked, limit,   by_several_threads,
         late,          late_in_a_process, pays,   in_vain, pays_by_itself,
         never,

@@ -97,7 +97,8 @@ static double saved_by(const struct tutti_real_device *device, size_t size) {
                : SAVED + SAVED_OF_MIB * in_mib(size);
 }
 
-/* From here on to `gone` all is called with the lock; what unlocks or locks opens it meanwhile. */
+/* With the lock, as all that is static from here on; what locks or unlocks pages opens it
+ * meanwhile. */
 
 static bool have_common(const struct range *range, uintptr_t first, uintptr_t end) {
     return range->state != FREE && range->first < end && first < range->end;
@@ -163,6 +164,11 @@ static struct range *note(uintptr_t first, uintptr_t end, double saved) {
     return range;
 }
 
+/*
+ * From here to `gone` all is called by the one thread of page_watch.h, which locks and unlocks
+ * pages, one range after the other.
+ */
+
 static void unlock_pages(struct range *range) {
     range->state = UNLOCKING;
     atomic_fetch_add(&pages.unlocking, 1);
@@ -182,24 +188,13 @@ static void unlock_pages(struct range *range) {
     pthread_cond_broadcast(&pages.changed);
 }
 
-static void gone(unsigned long watch);
-
-static bool try_to_lock(struct range *range) {
-    struct tutti_pinned *pinned = NULL;
-    range->state = LOCKING;
-    pages.bytes += size_of(range);
-    pthread_mutex_unlock(&pages.lock);
-    unsigned long watch = tutti_page_watch_begin((void *)range->first, size_of(range), gone);
-    if (watch)
-        pinned = tutti_pinned_lock((void *)range->first, size_of(range));
-    if (!pinned)
-        tutti_page_watch_end(watch);
+static void gone(unsigned long watch) {
     pthread_mutex_lock(&pages.lock);
-    if (!pinned)
-        pages.bytes -= size_of(range);
-    range->watch = watch;
-    range->pinned = pinned;
-    return pinned != NULL;
+    for (unsigned i = 0; i < pages.known; i++)
+        if (pages.range[i].state == LOCKED && pages.range[i].watch == watch &&
+            !atomic_load(&pages.stopped))
+            unlock_pages(&pages.range[i]);
+    pthread_mutex_unlock(&pages.lock);
 }
 
 /* Pages have one watch: those that go over the edge of what is locked already are locked anew. */
@@ -224,46 +219,46 @@ static bool make_room(size_t size) {
     return pages.bytes + size <= pages.most;
 }
 
+static bool try_to_lock(struct range *range) {
+    void *bytes = (void *)range->first;
+    size_t size = size_of(range);
+    if (!make_room(size))
+        return false;
+    range->pinned = NULL;
+    pthread_mutex_unlock(&pages.lock);
+    range->watch = tutti_page_watch_begin(bytes, size, gone);
+    if (range->watch)
+        range->pinned = tutti_pinned_lock(bytes, size);
+    if (!range->pinned)
+        tutti_page_watch_end(range->watch);
+    pthread_mutex_lock(&pages.lock);
+    if (range->pinned)
+        pages.bytes += size;
+    return range->pinned != NULL;
+}
+
+struct request {
+    struct range *range;
+    uintptr_t first, end; /* of it, what is used now */
+};
+
 /* All that was used, or, as some of that may be other memory by now, what is used now. */
-static void lock_pages(struct range *range, uintptr_t first, uintptr_t end) {
-    range->state = LOCKING;
+static void lock_pages(void *argument) {
+    const struct request *request = argument;
+    struct range *range = request->range;
+    pthread_mutex_lock(&pages.lock);
     join_locked(range);
-    bool locked = make_room(size_of(range)) && try_to_lock(range);
-    if (!locked && size_of(range) > end - first) {
-        range->first = first;
-        range->end = end;
-        locked = make_room(size_of(range)) && try_to_lock(range);
+    bool locked = try_to_lock(range);
+    if (!locked && size_of(range) > request->end - request->first) {
+        range->first = request->first;
+        range->end = request->end;
+        locked = try_to_lock(range);
     }
     range->state = locked ? LOCKED : USED;
     range->saved = 0;
     if (!locked)
         note_in_vain(range);
     pthread_cond_broadcast(&pages.changed);
-}
-
-/* The pages that are watched so. */
-static struct range *find(unsigned long watch) {
-    for (;;) {
-        bool locking = false;
-        for (unsigned i = 0; i < pages.known; i++) {
-            struct range *range = &pages.range[i];
-            locking = locking || range->state == LOCKING;
-            if (range->state >= LOCKED && range->watch == watch)
-                return range;
-        }
-        if (!locking)
-            return NULL;
-        pthread_cond_wait(&pages.changed, &pages.lock);
-    }
-}
-
-static void gone(unsigned long watch) {
-    pthread_mutex_lock(&pages.lock);
-    struct range *range = find(watch);
-    if (range && range->state == LOCKED && !atomic_load(&pages.stopped))
-        unlock_pages(range);
-    while (range && range->state == UNLOCKING && range->watch == watch)
-        pthread_cond_wait(&pages.changed, &pages.lock);
     pthread_mutex_unlock(&pages.lock);
 }
 
@@ -272,14 +267,22 @@ void tutti_locked_pages_use(const struct tutti_real_device *device, const void *
     uintptr_t first = (uintptr_t)bytes, end = first + size;
     if ((moved < LEAST && atomic_load(&pages.unlocking) == 0) || !may_lock_for(device))
         return;
+    struct request request = {NULL, first, end};
     double saved = saved_by(device, moved);
     pthread_mutex_lock(&pages.lock);
     wait_until_unlocked(first, end);
     if (moved >= LEAST && !is_locked(first, end, saved) && !tutti_pinned_covers(bytes, size)) {
         struct range *range = note(first, end, saved);
-        if (range && is_worth_it(range))
-            lock_pages(range, first, end);
+        if (range && is_worth_it(range)) {
+            range->state = LOCKING;
+            request.range = range;
+        }
     }
+    pthread_mutex_unlock(&pages.lock);
+    if (!request.range || tutti_page_watch_run(lock_pages, &request))
+        return;
+    pthread_mutex_lock(&pages.lock);
+    request.range->state = FREE;
     pthread_mutex_unlock(&pages.lock);
 }
 

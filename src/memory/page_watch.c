@@ -18,7 +18,6 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define MOST 128 /* descriptors, of the 1024 that a process mostly has */
@@ -40,17 +39,26 @@ struct watch {
     cl_ulong over; /* since when; 0: it is not */
 };
 
+struct call {
+    struct call *next;
+    void (*run)(void *argument);
+    void *argument;
+    bool done;
+};
+
 static struct {
     pthread_mutex_t lock; /* guards all below */
     pthread_cond_t asked, answered;
     struct watch watch[MOST];
     unsigned long made;
     int wake; /* eventfd: there is one more, or one is over */
-    bool tried, works;
-    struct watch told; /* whose `gone` is called; number 0: none */
+    bool started, broken;
+    struct watch told;          /* whose `gone` is called; number 0: none */
+    struct call *first, **last; /* what else is to be called there */
 } watches = {.lock = PTHREAD_MUTEX_INITIALIZER,
              .asked = PTHREAD_COND_INITIALIZER,
-             .answered = PTHREAD_COND_INITIALIZER};
+             .answered = PTHREAD_COND_INITIALIZER,
+             .last = &watches.first};
 
 static void wake_reader(void) {
     uint64_t one = 1;
@@ -105,21 +113,39 @@ static void tell(const struct watch *watch) {
         late = pthread_cond_timedwait(&watches.answered, &watches.lock, &deadline);
     if (!late)
         return;
-    watches.works = false;
+    watches.broken = true;
     tutti_log(WARNING, "page-locked memory of the program was not unlocked in time");
+}
+
+static void tell_now(void) {
+    struct watch told = watches.told;
+    pthread_mutex_unlock(&watches.lock);
+    told.gone(told.number);
+    pthread_mutex_lock(&watches.lock);
+    watches.told.number = 0;
+}
+
+static void run_next(void) {
+    struct call *call = watches.first;
+    watches.first = call->next;
+    if (!call->next)
+        watches.last = &watches.first;
+    pthread_mutex_unlock(&watches.lock);
+    call->run(call->argument);
+    pthread_mutex_lock(&watches.lock);
+    call->done = true;
 }
 
 static void *call(void *unused) {
     (void)unused;
     pthread_mutex_lock(&watches.lock);
     for (;;) {
-        while (!watches.told.number)
+        if (watches.told.number)
+            tell_now();
+        else if (watches.first)
+            run_next();
+        else
             pthread_cond_wait(&watches.asked, &watches.lock);
-        struct watch told = watches.told;
-        pthread_mutex_unlock(&watches.lock);
-        told.gone(told.number);
-        pthread_mutex_lock(&watches.lock);
-        watches.told.number = 0;
         pthread_cond_broadcast(&watches.answered);
     }
     return NULL;
@@ -195,10 +221,13 @@ static bool start_thread(void *(*function)(void *)) {
     return error == 0;
 }
 
+/* Without one of the threads nothing is watched, nor called. */
 static void start(void) {
-    watches.tried = true;
+    if (watches.started)
+        return;
+    watches.started = true;
     watches.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    watches.works = watches.wake >= 0 && start_thread(call) && start_thread(read_events);
+    watches.broken = watches.wake < 0 || !start_thread(read_events) || !start_thread(call);
 }
 
 /* No page of these is ever missing or protected, so the kernel's own faults need not be served. */
@@ -216,44 +245,37 @@ static int open_descriptor(void) {
     return -1;
 }
 
-/* The write-protection of pages is asked for, and never set: so they are registered at all. */
-static bool watch_pages(struct watch *watch) {
+/*
+ * The write-protection of pages is asked for, and never set: so they are registered at all. What is
+ * still to be told of a descriptor's last pages counts for these.
+ */
+static bool watch_pages(const struct watch *watch) {
     struct uffdio_register pages = {
         .range = {.start = watch->first, .len = watch->end - watch->first},
         .mode = UFFDIO_REGISTER_MODE_WP,
     };
-    watch->descriptor = open_descriptor();
-    if (watch->descriptor < 0)
-        return false;
-    if (ioctl(watch->descriptor, UFFDIO_REGISTER, &pages) == 0)
+    if (watch->descriptor >= 0 && ioctl(watch->descriptor, UFFDIO_REGISTER, &pages) == 0)
         return true;
     unregister(watch->descriptor, watch->first, watch->end);
-    close(watch->descriptor);
     return false;
 }
 
-/*
- * A heap of glibc's for threads that are not the main one, which begins where addresses end in 26
- * zeros, with the address of its arena. It lies behind such a one.
- */
-#define HEAP ((uintptr_t)64 << 20)
-
-static bool is_in_heap(uintptr_t first, uintptr_t end) {
-    uintptr_t heap = first & ~(HEAP - 1), arena = 0;
-    struct iovec to = {.iov_base = &arena, .iov_len = sizeof(arena)};
-    struct iovec from = {.iov_base = (void *)heap, .iov_len = sizeof(arena)};
-    if (end - heap > HEAP)
-        return false;
-    if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) != (ssize_t)sizeof(arena))
-        return errno != EFAULT; /* nothing is there */
-    uintptr_t offset = arena & (HEAP - 1);
-    return arena > HEAP && offset > 0 && offset < 256;
+/* A free one, or that which is over for longest, with its descriptor. NULL: all are in use. */
+static struct watch *find_place(void) {
+    struct watch *found = find(0);
+    if (found) {
+        found->descriptor = open_descriptor();
+        return found;
+    }
+    for (unsigned i = 0; i < MOST; i++) {
+        struct watch *watch = &watches.watch[i];
+        if (watch->over && (!found || watch->over < found->over))
+            found = watch;
+    }
+    return found;
 }
 
-/*
- * Are all pages the process's own, without a file? Those of the heap are not for us: free() gives
- * them back with a lock that a driver's free() wants, too.
- */
+/* Are all pages the process's own, without a file that others could change? */
 static bool is_plain(uintptr_t first, uintptr_t end) {
     FILE *maps = fopen("/proc/self/maps", "re");
     char line[512];
@@ -267,12 +289,12 @@ static bool is_plain(uintptr_t first, uintptr_t end) {
             stop <= next)
             continue;
         plain = begin <= next && strcmp(access, "rw-p") == 0 && inode == 0 &&
-                (name[0] == 0 || strncmp(name, "[anon", 5) == 0);
+                (name[0] == 0 || strcmp(name, "[heap]") == 0 || strncmp(name, "[anon", 5) == 0);
         next = stop;
     }
     if (maps)
         fclose(maps);
-    return plain && next >= end && !is_in_heap(first, end);
+    return plain && next >= end;
 }
 
 unsigned long tutti_page_watch_begin(const void *bytes, size_t size,
@@ -283,16 +305,36 @@ unsigned long tutti_page_watch_begin(const void *bytes, size_t size,
     if (!is_plain(watch.first, watch.end))
         return 0;
     pthread_mutex_lock(&watches.lock);
-    if (!watches.tried)
-        start();
-    struct watch *free = watches.works ? find(0) : NULL;
-    if (free && watch_pages(&watch)) {
-        watch.number = ++watches.made;
-        *free = watch;
-        wake_reader();
+    start();
+    struct watch *place = watches.broken ? NULL : find_place();
+    if (place) {
+        watch.descriptor = place->descriptor;
+        if (watch_pages(&watch)) {
+            watch.number = ++watches.made;
+            *place = watch;
+            wake_reader();
+        } else if (place->number == 0 && place->descriptor >= 0) {
+            close(place->descriptor);
+        }
     }
     pthread_mutex_unlock(&watches.lock);
     return watch.number;
+}
+
+bool tutti_page_watch_run(void (*run)(void *argument), void *argument) {
+    struct call call = {.run = run, .argument = argument};
+    pthread_mutex_lock(&watches.lock);
+    start();
+    bool works = !watches.broken;
+    if (works) {
+        *watches.last = &call;
+        watches.last = &call.next;
+        pthread_cond_signal(&watches.asked);
+    }
+    while (works && !call.done)
+        pthread_cond_wait(&watches.answered, &watches.lock);
+    pthread_mutex_unlock(&watches.lock);
+    return works;
 }
 
 void tutti_page_watch_end(unsigned long number) {

@@ -2,6 +2,7 @@
 #ifndef TUTTI_PAGE_WATCH_H
 #define TUTTI_PAGE_WATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
@@ -20,6 +21,14 @@
  */
 unsigned long tutti_page_watch_begin(const void *bytes, size_t size,
                                      void (*gone)(unsigned long watch));
+
+/*
+ * Calls `run` in the thread that calls `gone`, and returns after it; false: not at all, as
+ * nothing can be watched any more. free() gives pages of a heap back with that heap's lock, which
+ * `gone` must not need: what it frees should have been allocated in the same thread, which has a
+ * heap of its own.
+ */
+bool tutti_page_watch_run(void (*run)(void *argument), void *argument);
 
 /* Ends it. `gone` may be under way still. */
 void tutti_page_watch_end(unsigned long watch);
