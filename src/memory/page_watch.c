@@ -21,9 +21,8 @@
 #include <unistd.h>
 
 #define MOST 128 /* descriptors, of the 1024 that a process mostly has */
-#define PATIENCE                                                                                   \
-    1000000000u /* ns that whoever gives pages away waits, and that a watch lingers                \
-                 */
+/* ns that whoever gives pages away waits, and that a watch lingers */
+#define PATIENCE 1000000000u
 
 /*
  * Each watch is a userfaultfd of its own, so that what happens to its pages shows before it is
@@ -151,13 +150,13 @@ static void *call(void *unused) {
     return NULL;
 }
 
-/* Something happened to its pages. */
+/* Something happened to its pages. Meanwhile the place may become another one's. */
 static void look_at(unsigned long number) {
     struct watch *watch = find(number);
-    if (!watch)
+    if (watch && !watch->over)
+        tell(watch);
+    if (!watch || watch->number != number)
         return;
-    if (!watch->over)
-        tell(watch); /* who else ends it meanwhile does not free it */
     end(watch);
     read_all(watch->descriptor);
 }
