@@ -246,17 +246,15 @@ static int open_descriptor(void) {
 
 /*
  * The write-protection of pages is asked for, and never set: so they are registered at all. What is
- * still to be told of a descriptor's last pages counts for these.
+ * still to be told of a descriptor's last pages counts for these. After a failure nothing is
+ * unregistered: before Linux 6.15 that would be done to those of another descriptor, too.
  */
 static bool watch_pages(const struct watch *watch) {
     struct uffdio_register pages = {
         .range = {.start = watch->first, .len = watch->end - watch->first},
         .mode = UFFDIO_REGISTER_MODE_WP,
     };
-    if (watch->descriptor >= 0 && ioctl(watch->descriptor, UFFDIO_REGISTER, &pages) == 0)
-        return true;
-    unregister(watch->descriptor, watch->first, watch->end);
-    return false;
+    return watch->descriptor >= 0 && ioctl(watch->descriptor, UFFDIO_REGISTER, &pages) == 0;
 }
 
 /* A free one, or that which is over for longest, with its descriptor. NULL: all are in use. */
