@@ -25,7 +25,7 @@
  * each transfer that the driver, or else several threads, would have copied.
  */
 #define PRICE 300.0
-#define PRICE_OF_MIB 90.0
+#define PRICE_OF_MIB 65.0
 #define SAVED 15.0
 #define SAVED_OF_MIB 85.0
 #define SAVED_STAGED 250.0

@@ -247,7 +247,7 @@ static int open_descriptor(void) {
 /*
  * The write-protection of pages is asked for, and never set: so they are registered at all. What is
  * still to be told of a descriptor's last pages counts for these. After a failure nothing is
- * unregistered: before Linux 6.15 that would be done to those of another descriptor, too.
+ * unregistered: Linux has done that to the pages of another descriptor, too.
  */
 static bool watch_pages(const struct watch *watch) {
     struct uffdio_register pages = {
