@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "env.h"
 
+#include "log.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -8,6 +10,12 @@
 
 static const char *const names[] = {
 #define ENV(name, type, default_value, meaning) #name,
+#include "env.def"
+#undef ENV
+};
+
+static const char *const types[] = {
+#define ENV(name, type, default_value, meaning) type,
 #include "env.def"
 #undef ENV
 };
@@ -29,6 +37,20 @@ const char *tutti_env_string(enum tutti_env variable) {
     if (!atomic_load_explicit(&known, memory_order_acquire))
         pthread_once(&once, read_all);
     return values[variable];
+}
+
+unsigned tutti_env_choice(enum tutti_env variable) {
+    const char *value = tutti_env_string(variable), *choice = types[variable];
+    if (!value || !*value)
+        return 0;
+    for (unsigned i = 0; choice; i++) {
+        size_t length = strcspn(choice, "|");
+        if (strlen(value) == length && memcmp(value, choice, length) == 0)
+            return i;
+        choice = choice[length] ? choice + length + 1 : NULL;
+    }
+    tutti_log(WARNING, "%s=%s is none of %s", names[variable], value, types[variable]);
+    return 0;
 }
 
 bool tutti_env_bytes(const char *text, size_t *bytes) {

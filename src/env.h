@@ -17,6 +17,12 @@ enum tutti_env {
 const char *tutti_env_string(enum tutti_env variable);
 
 /*
+ * Which of the alternatives of its type in env.def ("auto|never|always") the variable is: 0, the
+ * first one, also when it is not set, or none of them, which is a warning in the log.
+ */
+unsigned tutti_env_choice(enum tutti_env variable);
+
+/*
  * The variable as a number of bytes, a number with K, M or G (powers of 1024) behind it or not;
  * `otherwise` when it is not set or not that.
  */

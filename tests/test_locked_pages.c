@@ -152,6 +152,14 @@ static void check_round(cl_mem buffer, size_t size, char *bytes, int value) {
     ck_assert_uint_eq(count_wrong(bytes, size, value), 0);
 }
 
+/* New memory that is locked, as the buffer was sent from it, and received. */
+static char *map_locked(cl_mem buffer, size_t size) {
+    char *bytes = map_at(NULL, size);
+    check_round(buffer, size, bytes, 1);
+    ck_assert(is_locked(bytes, size));
+    return bytes;
+}
+
 static bool may_watch(void) {
     long descriptor = syscall(SYS_userfaultfd, 1 /* UFFD_USER_MODE_ONLY */);
     if (descriptor >= 0)
@@ -166,9 +174,7 @@ START_TEST(unmapped) {
     skip_unless_watched();
     begin();
     cl_mem buffer = make_used(BYTES);
-    char *bytes = map_at(NULL, BYTES);
-    check_round(buffer, BYTES, bytes, 1);
-    ck_assert(is_locked(bytes, BYTES));
+    char *bytes = map_locked(buffer, BYTES);
     unsigned made = times_locked();
     for (int i = 0; i < 5; i++) {
         check_round(buffer, BYTES, bytes, i);
@@ -198,9 +204,7 @@ START_TEST(dropped) {
     skip_unless_watched();
     begin();
     cl_mem buffer = make_used(BYTES);
-    char *bytes = map_at(NULL, BYTES), *back = map_at(NULL, BYTES);
-    check_round(buffer, BYTES, bytes, 1);
-    ck_assert(is_locked(bytes, BYTES));
+    char *bytes = map_locked(buffer, BYTES), *back = map_at(NULL, BYTES);
     ck_assert_int_eq(madvise(bytes + 5 * PAGE, PAGE, MADV_DONTNEED), 0);
     ck_assert(!is_locked(bytes, BYTES));
     send(buffer, 0, BYTES, bytes);
@@ -222,9 +226,7 @@ START_TEST(moved) {
     skip_unless_watched();
     begin();
     cl_mem buffer = make_used(BYTES);
-    char *bytes = map_at(NULL, BYTES), *place = map_at(NULL, 2 * BYTES);
-    check_round(buffer, BYTES, bytes, 1);
-    ck_assert(is_locked(bytes, BYTES));
+    char *bytes = map_locked(buffer, BYTES), *place = map_at(NULL, 2 * BYTES);
     ck_assert_ptr_eq(mremap(bytes, BYTES, 2 * BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, place), place);
     ck_assert(!is_locked(bytes, BYTES));
     ck_assert(!is_locked(place, 2 * BYTES));
@@ -233,9 +235,8 @@ START_TEST(moved) {
     munmap(place, 2 * BYTES);
     ck_assert(!is_locked(place, BYTES));
     /* What moved is not watched where it went, if nothing uses it there. */
-    bytes = map_at(NULL, BYTES);
+    bytes = map_locked(buffer, BYTES);
     place = map_at(NULL, 2 * BYTES);
-    check_round(buffer, BYTES, bytes, 3);
     ck_assert_ptr_eq(mremap(bytes, BYTES, 2 * BYTES, MREMAP_MAYMOVE | MREMAP_FIXED, place), place);
     munmap(place, 2 * BYTES);
     ck_ok(clReleaseMemObject(buffer));
@@ -386,9 +387,7 @@ START_TEST(forked) {
     skip_unless_watched();
     begin();
     cl_mem buffer = make_used(BYTES);
-    char *bytes = map_at(NULL, BYTES);
-    check_round(buffer, BYTES, bytes, 1);
-    ck_assert(is_locked(bytes, BYTES));
+    char *bytes = map_locked(buffer, BYTES);
     pid_t child = fork();
     if (child == 0) {
         munmap(bytes, BYTES);
@@ -486,9 +485,7 @@ START_TEST(late) {
     skip_if(!getenv("LATE"), "in a process of its own");
     begin();
     cl_mem buffer = make_used(BYTES);
-    char *bytes = map_at(NULL, BYTES);
-    check_round(buffer, BYTES, bytes, 1);
-    ck_assert(is_locked(bytes, BYTES));
+    char *bytes = map_locked(buffer, BYTES);
     pthread_mutex_lock(&pages.lock);
     pages.slow = true;
     pthread_mutex_unlock(&pages.lock);
@@ -567,6 +564,15 @@ END_TEST
 START_TEST(never) { test_run_again("TUTTI_LOCK_PAGES=never LATE=other", "pays"); }
 END_TEST
 
+START_TEST(neither) {
+    const char *said =
+        test_run_again("TUTTI_LOCK_PAGES=perhaps TUTTI_LOG=warning LATE=other", "pays");
+    skip_unless_watched();
+    ck_assert_msg(strstr(said, "TUTTI_LOCK_PAGES=perhaps is none of auto|never|always") != NULL,
+                  "%s", said);
+}
+END_TEST
+
 static cl_int CL_API_CALL get_platform_info(cl_platform_id of, cl_platform_info what, size_t size,
                                             void *value, size_t *size_ret) {
     static const char name[] = "NVIDIA CUDA";
@@ -590,7 +596,7 @@ int main(int argc, char **argv) {
         unmapped,      dropped,           moved,  parts,   of_a_heap,
         not_of_a_file, under_buffers,     forked, limit,   by_several_threads,
         late,          late_in_a_process, pays,   in_vain, pays_by_itself,
-        never,
+        never,         neither,
     };
     char text[32];
     snprintf(text, sizeof(text), "%d", LIMIT);

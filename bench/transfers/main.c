@@ -261,8 +261,7 @@ static unsigned choose(const struct options *options, cl_platform_id *chosen_one
 int main(int argc, char **argv) {
     struct options options;
     cl_platform_id platforms[MOST];
-    /* Arrays as a program has them that makes them once: glibc has later ones of a size in a heap.
-     */
+    /* As arrays are that a program makes once: later ones of a size come from a heap of glibc's. */
     mallopt(M_MMAP_THRESHOLD, 128 << 10);
     read_options(&options, argc, argv);
     unsigned count = choose(&options, platforms);

@@ -35,20 +35,12 @@ static cl_int read_copies(struct tutti_view *view, const struct tutti_copies *co
     return CL_SUCCESS;
 }
 
-/* Its own, outside of memory objects. */
-static void note_memory(const struct tutti_copy *copy, const void *memory,
-                        const struct tutti_place *place, const struct tutti_region *region) {
-    size_t first = tutti_place_first(place);
-    tutti_locked_pages_use(copy->device, (const char *)memory + first,
-                           tutti_place_end(place, region) - first, tutti_region_bytes(region));
-}
-
 cl_int tutti_access_read(struct tutti_view *view, const struct tutti_place *from, void *target,
                          const struct tutti_place *to, const struct tutti_region *region) {
     struct tutti_copies copies;
     tutti_view_copies(view, &copies);
     if (!copies.home && copies.count)
-        note_memory(&copies.on[0], target, to, region);
+        tutti_locked_pages_use_part(copies.on[0].device, target, to, region);
     return read_copies(view, &copies, from, target, to, region);
 }
 
@@ -71,7 +63,7 @@ cl_int tutti_access_write(struct tutti_view *view, const struct tutti_place *to,
     }
     cl_int result = CL_SUCCESS;
     for (unsigned i = 0; i < copies.count; i++) {
-        note_memory(&copies.on[i], source, from, region);
+        tutti_locked_pages_use_part(copies.on[i].device, source, from, region);
         cl_int error = tutti_copy_write(view, &copies.on[i], to, source, from, region);
         if (error != CL_SUCCESS)
             result = error;

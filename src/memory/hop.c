@@ -160,7 +160,7 @@ static int download(struct tutti_view *view, struct tutti_real_device *device,
 static bool is_staged(struct tutti_real_device *device, const struct tutti_storage *storage,
                       struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
-    bool pageable = view->home_is_users && !view->pinned && !view->mapped;
+    bool pageable = view->home_is_users && !view->mapped;
     pthread_mutex_unlock(&view->lock);
     return pageable && storage->mem && !storage->bytes &&
            tutti_transfer_path_threads(device, view->size) &&

@@ -56,14 +56,8 @@ static enum { AUTO, NEVER, ALWAYS } wanted;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void read_environment(void) {
-    const char *name = tutti_env_string(TUTTI_LOCK_PAGES);
+    wanted = tutti_env_choice(TUTTI_LOCK_PAGES);
     pages.most = tutti_pinned_limit() / 2; /* the rest is for buffers */
-    if (name && strcmp(name, "never") == 0)
-        wanted = NEVER;
-    else if (name && strcmp(name, "always") == 0)
-        wanted = ALWAYS;
-    else if (name && *name && strcmp(name, "auto") != 0)
-        tutti_log(WARNING, "TUTTI_LOCK_PAGES is none of auto, never and always: %s", name);
 }
 
 static bool may_lock_for(const struct tutti_real_device *device) {
@@ -97,8 +91,7 @@ static double saved_by(const struct tutti_real_device *device, size_t size) {
                : SAVED + SAVED_OF_MIB * in_mib(size);
 }
 
-/* With the lock, as all that is static from here on; what locks or unlocks pages opens it
- * meanwhile. */
+/* With the lock, as all from here to `note`. */
 
 static bool have_common(const struct range *range, uintptr_t first, uintptr_t end) {
     return range->state != FREE && range->first < end && first < range->end;
@@ -165,8 +158,9 @@ static struct range *note(uintptr_t first, uintptr_t end, double saved) {
 }
 
 /*
- * From here to `gone` all is called by the one thread of page_watch.h, which locks and unlocks
- * pages, one range after the other.
+ * From here to `lock_pages` all is called by the one thread of page_watch.h, which locks and
+ * unlocks pages, one range after the other. With the lock, which is open while the driver is
+ * called; but `gone` and `lock_pages` take it.
  */
 
 static void unlock_pages(struct range *range) {
@@ -260,6 +254,14 @@ static void lock_pages(void *argument) {
         note_in_vain(range);
     pthread_cond_broadcast(&pages.changed);
     pthread_mutex_unlock(&pages.lock);
+}
+
+void tutti_locked_pages_use_part(const struct tutti_real_device *device, const void *memory,
+                                 const struct tutti_place *place,
+                                 const struct tutti_region *region) {
+    size_t first = tutti_place_first(place);
+    tutti_locked_pages_use(device, (const char *)memory + first,
+                           tutti_place_end(place, region) - first, tutti_region_bytes(region));
 }
 
 void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes, size_t size,

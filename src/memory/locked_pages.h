@@ -2,6 +2,7 @@
 #ifndef TUTTI_LOCKED_PAGES_H
 #define TUTTI_LOCKED_PAGES_H
 
+#include "memory/region.h"
 #include "virtual_device/device.h"
 
 /*
@@ -19,6 +20,10 @@
  */
 void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes, size_t size,
                             size_t moved);
+/* The same for a region of memory. */
+void tutti_locked_pages_use_part(const struct tutti_real_device *device, const void *memory,
+                                 const struct tutti_place *place,
+                                 const struct tutti_region *region);
 
 /* At exit: drivers are not called any more. */
 void tutti_locked_pages_stop(void);

@@ -65,15 +65,7 @@ static void read_environment(void) {
     read_shape();
     long online = sysconf(_SC_NPROCESSORS_ONLN); /* reads files: 3 µs */
     cores = online > 1 ? (unsigned)online : 1;
-    const char *name = tutti_env_string(TUTTI_TRANSFER);
-    if (!name || !*name || strcmp(name, "auto") == 0)
-        wanted = AUTOMATIC;
-    else if (strcmp(name, "direct") == 0)
-        wanted = DIRECT;
-    else if (strcmp(name, "staged") == 0)
-        wanted = STAGED;
-    else
-        tutti_log(WARNING, "TUTTI_TRANSFER=%s is not auto, direct or staged", name);
+    wanted = tutti_env_choice(TUTTI_TRANSFER);
 }
 
 const struct tutti_staging_shape *tutti_transfer_path_shape(void) {

@@ -54,15 +54,7 @@ static enum starpu_data_access_mode both(enum starpu_data_access_mode first,
 
 static enum { AUTO, NEVER, ALWAYS } policy;
 
-static void read_policy(void) {
-    const char *batch = tutti_env_string(TUTTI_BATCH);
-    if (batch && strcmp(batch, "never") == 0)
-        policy = NEVER;
-    else if (batch && strcmp(batch, "always") == 0)
-        policy = ALWAYS;
-    else if (batch && *batch && strcmp(batch, "auto") != 0)
-        tutti_log(WARNING, "TUTTI_BATCH is none of auto, never and always: %s", batch);
-}
+static void read_policy(void) { policy = tutti_env_choice(TUTTI_BATCH); }
 
 bool tutti_batch_goes_by_time(void) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

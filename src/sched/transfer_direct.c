@@ -42,16 +42,6 @@ static bool is_pinned(const struct tutti_transfer *transfer) {
                                tutti_transfer_end(transfer, 1) - first);
 }
 
-/* Mapped memory is the buffer's, not the program's. */
-static void note_memory(const struct tutti_transfer *transfer,
-                        const struct tutti_real_device *device) {
-    size_t first = tutti_transfer_first(transfer, 1);
-    if (!transfer->mapping)
-        tutti_locked_pages_use(device, host_memory(transfer) + first,
-                               tutti_transfer_end(transfer, 1) - first,
-                               tutti_region_bytes(&transfer->region));
-}
-
 /* Which way bytes go, if any do. */
 static enum { NOWHERE, UP, DOWN } direction(const struct tutti_transfer *transfer) {
     if (transfer->mapping == TUTTI_MAP)
@@ -80,7 +70,9 @@ static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *de
     struct tutti_copy copy = {.device = device, .mem = mem};
     if (blocking && direction(transfer) == DOWN) /* after a write the memory can be used, no more */
         transfer->task.result = CL_COMPLETE;
-    note_memory(transfer, device);
+    if (!transfer->mapping) /* else it is the buffer's memory */
+        tutti_locked_pages_use_part(device, host_memory(transfer), &transfer->place[1],
+                                    &transfer->region);
     tutti_driver_take(device);
     cl_int error = tutti_copy_enqueue(&copy, queue, direction(transfer) == UP, &transfer->place[0],
                                       host_memory(transfer), &transfer->place[1], &transfer->region,
