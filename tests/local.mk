@@ -69,6 +69,7 @@ TUTTI_TESTS = \
 	tests/test_block \
 	tests/test_line \
 	tests/test_include \
+	tests/test_spare \
 	tests/test_link \
 	tests/test_guess \
 	tests/test_policy \
@@ -358,6 +359,9 @@ tests_test_block_LDADD = $(TEST_LIBS)
 tests_test_include_SOURCES = tests/test_include.c
 tests_test_include_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_include_LDADD = $(TEST_LIBS)
+tests_test_spare_SOURCES = tests/test_spare.c tests/task_counts.h
+tests_test_spare_CPPFLAGS = $(tests_test_line_CPPFLAGS)
+tests_test_spare_LDADD = $(TEST_LIBS)
 tests_test_link_SOURCES = tests/test_link.c
 tests_test_link_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_link_LDADD = $(tests_test_line_LDADD)

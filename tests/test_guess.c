@@ -34,7 +34,8 @@ static struct tutti_real_device basic = {.type = CL_DEVICE_TYPE_CPU,
                                          .shares_host = true,
                                          .place = {.synchronous = true}};
 static struct tutti_real_device basic_too;
-static const struct tutti_device_list list = {4, {&gpu, &cpu, &basic, &basic_too}};
+static const struct tutti_device_list list = {
+    .count = 4, .serving = 4, .device = {&gpu, &cpu, &basic, &basic_too}};
 #define BY_THEIR_WORD (LANES_GPU / LANES_CPU) /* times as long on the CPU */
 
 const struct tutti_device_list *tutti_devices(void) { return &list; }

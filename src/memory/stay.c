@@ -212,7 +212,7 @@ struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_d
     stay->writes = mode != STARPU_R;
     stay->early = alone && may_be_early(view, device, mode) && make_early(stay);
     stay->silent = stay->early || (alone && tutti_view_is_just_home(view));
-    if (stay->early || (stay->silent && tutti_devices()->count == 1))
+    if (stay->early || (stay->silent && tutti_devices()->serving == 1))
         stay->writes = true; /* no other device would read at the same time */
     stay->granted = granted;
     stay->argument = argument;

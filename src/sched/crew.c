@@ -58,10 +58,14 @@ static bool able; /* do the devices, and the settings, allow it? */
 static void look_at_devices(void) {
     const struct tutti_device_list *list = tutti_devices();
     able = tutti_direct_is_wanted() && tutti_batch_goes_by_time();
-    for (unsigned d = 0; d < list->count; d++)
-        able = able && list->device[d]->at_home && tutti_device_executes_in_call(list->device[d]) &&
-               list->device[d]->identity == list->device[0]->identity;
-    crew.free = (1u << list->count) - 1;
+    for (unsigned d = 0; d < list->count; d++) {
+        const struct tutti_real_device *device = list->device[d];
+        if (device->spare)
+            continue;
+        able = able && device->at_home && tutti_device_executes_in_call(device) &&
+               device->identity == list->device[0]->identity;
+        crew.free |= 1u << d;
+    }
 }
 
 bool tutti_crew_serves(void) {
@@ -177,7 +181,7 @@ static void serve(struct tutti_job *job);
 /* Is it worth while to have one more thread at work? Lock held. */
 static bool wants_hand(bool hurry) {
     unsigned begun = crew.at_work + crew.called;
-    if (!crew.first || !crew.free || crew.stopped || begun >= tutti_devices()->count)
+    if (!crew.first || !crew.free || crew.stopped || begun >= tutti_devices()->serving)
         return false;
     if (hurry)
         return crew.called == 0;
@@ -196,9 +200,9 @@ static void call_and_unlock(bool hurry) {
             pthread_cond_signal(&crew.wake);
         } else {
             unsigned h = 0;
-            while (h < tutti_devices()->count && crew.hand[h].taken)
+            while (h < tutti_devices()->serving && crew.hand[h].taken)
                 h++;
-            if (h < tutti_devices()->count) {
+            if (h < tutti_devices()->serving) {
                 hand = &crew.hand[h];
                 hand->taken = true;
                 crew.called++;

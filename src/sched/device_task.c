@@ -161,7 +161,7 @@ static struct starpu_codelet codelet_at_home = {CODELET, .specific_nodes = 1,
                                                 .dyn_nodes = home_nodes};
 
 static pthread_once_t driven_once = PTHREAD_ONCE_INIT;
-static unsigned driven;   /* bits of the real devices that StarPU drives */
+static unsigned driven;   /* bits of the real devices that StarPU drives, but for spare ones */
 static cl_ulong anywhere; /* bytes that fit on each of them */
 
 static void find_driven(void) {
@@ -169,7 +169,7 @@ static void find_driven(void) {
     anywhere = ~(cl_ulong)0;
     for (unsigned d = 0; d < list->count; d++) {
         const struct tutti_real_device *device = list->device[d];
-        if (device->place.devid < 0)
+        if (device->place.devid < 0 || device->spare)
             continue;
         driven |= 1u << d;
         cl_ulong total = tutti_room_total(device), most = device->max_mem_alloc_size;
@@ -197,7 +197,7 @@ unsigned tutti_device_task_fitting(const struct tutti_device_use *use, unsigned 
         return driven;
     for (unsigned d = 0; d < list->count; d++) {
         const struct tutti_real_device *device = list->device[d];
-        if (device->place.devid < 0)
+        if (!(driven & 1u << d))
             continue;
         cl_ulong left = tutti_room_total(device);
         bool fits = true;

@@ -43,7 +43,7 @@ static atomic_uint lone_at_home;
 
 bool tutti_direct_serves_all(void) {
     const struct tutti_device_list *list = tutti_devices();
-    return list->count == 1 && list->device[0]->at_home;
+    return list->serving == 1 && list->device[0]->at_home;
 }
 
 bool tutti_direct_streams(const struct tutti_real_device *device) {

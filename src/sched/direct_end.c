@@ -176,7 +176,7 @@ static struct tutti_batch *find_ripe(void) {
             continue;
         *lanes |= bit;
         lanes_left--;
-        if (direct.hurry && direct.lanes == 1 && tutti_devices()->count == 1)
+        if (direct.hurry && direct.lanes == 1 && tutti_devices()->serving == 1)
             return batch;
         if (!batch->looked && !batch->device->place.synchronous)
             tutti_execution_flush(batch);

@@ -30,8 +30,7 @@
 #define CYCLES_PER_ITEM 100.0
 #define LANES_GPU 64.0
 #define LANES_CPU 8.0
-/* An interpreter of instructions, whatever it says of itself. */
-#define RATE_INTERPRETER 4.0
+#define RATE_INTERPRETER 4.0 /* tutti_device_interprets */
 #define LEAST_MICROSECONDS 1.0
 /*
  * Shorter kernels tell more of what a launch costs than of the device. One that takes so long on
@@ -229,7 +228,7 @@ void tutti_model_keep(void) {
 static double rate(const struct tutti_real_device *device) {
     double clock = device->clock_mhz ? device->clock_mhz : 1000;
     double units = device->compute_units ? device->compute_units : 1;
-    if (strcmp(device->platform_name, "Oclgrind") == 0)
+    if (tutti_device_interprets(device))
         return RATE_INTERPRETER;
     return units * clock * (device->type & CL_DEVICE_TYPE_GPU ? LANES_GPU : LANES_CPU);
 }

@@ -315,7 +315,7 @@ static bool worth_looking(unsigned device) {
  */
 static bool waits_for_direct(const struct tutti_real_device *device) {
     cl_ulong *since = &policy.look[device->index].direct_since;
-    if (!device->place.synchronous || tutti_devices()->count == 1 ||
+    if (!device->place.synchronous || tutti_devices()->serving == 1 ||
         tutti_direct_busy(device) == 0) {
         *since = 0;
         return false;

@@ -19,6 +19,9 @@ extern struct starpu_sched_policy tutti_policy;
 /* Before starpu_init: this policy, or the one of StarPU's that TUTTI_SCHED names. */
 void tutti_policy_select(struct starpu_conf *conf);
 
+/* Does TUTTI_SCHED want it, and not one of StarPU's? Without StarPU. */
+bool tutti_policy_is_wanted(void);
+
 /* Does it decide, and not another policy? */
 bool tutti_policy_is_active(void);
 

@@ -15,15 +15,21 @@ static bool starpu_has_policy(const char *name) {
     return *policy != NULL;
 }
 
-void tutti_policy_select(struct starpu_conf *conf) {
+/* One of StarPU's; NULL: ours. */
+static const char *wanted(bool tells) {
     const char *name = tutti_env_string(TUTTI_SCHED);
-    bool ours = !name || !*name || strcmp(name, tutti_policy.policy_name) == 0;
-    if (!ours && starpu_has_policy(name)) {
-        conf->sched_policy_name = name;
-        return;
-    }
-    if (!ours)
+    if (!name || !*name || strcmp(name, tutti_policy.policy_name) == 0)
+        return NULL;
+    if (starpu_has_policy(name))
+        return name;
+    if (tells)
         tutti_log(WARNING, "TUTTI_SCHED=%s is no policy of StarPU's", name);
-    conf->sched_policy_name = NULL;
-    conf->sched_policy = &tutti_policy;
+    return NULL;
+}
+
+bool tutti_policy_is_wanted(void) { return !wanted(false); }
+
+void tutti_policy_select(struct starpu_conf *conf) {
+    conf->sched_policy_name = wanted(true);
+    conf->sched_policy = conf->sched_policy_name ? NULL : &tutti_policy;
 }

@@ -275,7 +275,7 @@ static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *l
     for (unsigned d = 0; d < devices->count; d++) {
         const struct tutti_real_device *device = devices->device[d];
         part[d] = (struct part_thread){.job = job, .device = device};
-        if (device == lead || !tutti_build_part_wanted(job, device, lead))
+        if (device == lead || device->spare || !tutti_build_part_wanted(job, device, lead))
             continue;
         if (tutti_late_build_can_wait(job, device, lead)) {
             job->part[d].wanted = false;

@@ -4,6 +4,8 @@
 
 #include "object.h"
 
+#include <string.h>
+
 /* StarPU as Debian builds it drives at most 8 OpenCL devices. */
 #define TUTTI_MAX_DEVICES 8
 
@@ -43,6 +45,12 @@ struct tutti_real_device {
      * TUTTI_DEVICE_MEMORY makes it a stand-in for a device with memory of its own.
      */
     bool at_home;
+    /*
+     * Given nothing by our policy: an interpreter, or a CPU device that works in copies beside ones
+     * that work in home memory and have its cores already. It keeps nothing from being at home:
+     * `at_home` is set.
+     */
+    bool spare;
     cl_device_svm_capabilities svm;
     uint64_t identity; /* hash of name, platform and driver version: the same on the next run */
     unsigned kind;     /* the first device of that identity, which stands for all: its index */
@@ -80,6 +88,11 @@ static inline bool tutti_device_has_one_queue(const struct tutti_real_device *de
     return !device->place.synchronous && device->place.kernels == device->place.measured;
 }
 
+/* An interpreter of instructions, whatever else it says of itself: each takes 0.1 µs and more. */
+static inline bool tutti_device_interprets(const struct tutti_real_device *device) {
+    return strcmp(device->platform_name, "Oclgrind") == 0;
+}
+
 /* Of bits for real devices: is it exactly one? */
 static inline bool tutti_is_one_device(unsigned devices) {
     return devices && (devices & (devices - 1)) == 0;
@@ -87,6 +100,7 @@ static inline bool tutti_is_one_device(unsigned devices) {
 
 struct tutti_device_list {
     unsigned count;
+    unsigned serving; /* of them, all but the spare ones */
     struct tutti_real_device *device[TUTTI_MAX_DEVICES];
 };
 

@@ -3,6 +3,7 @@
 
 #include "env.h"
 #include "log.h"
+#include "sched/policy.h"
 #include "virtual_device/merged.h"
 #include "virtual_device/selection.h"
 #include "virtual_device/vendor.h"
@@ -229,6 +230,7 @@ static void discover(void) {
         list.device[i]->kind = find_kind(list.device[i]);
         tutti_log(INFO, "joins%s: %s", i ? "" : " as lead", list.device[i]->name);
     }
+    tutti_selection_find_spare(&list, tutti_policy_is_wanted());
     for (unsigned i = 0; i < candidates.count; i++)
         if (candidates.device[i])
             free_device(candidates.device[i]);

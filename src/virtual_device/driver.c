@@ -25,7 +25,7 @@
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static bool needs_lock(const struct tutti_real_device *device) {
-    return strcmp(device->platform_name, "Oclgrind") == 0;
+    return tutti_device_interprets(device); /* there is but Oclgrind */
 }
 
 void tutti_driver_lock(const struct tutti_real_device *device) {

@@ -258,6 +258,8 @@ static void merge_limits(const struct tutti_device_list *list) {
     limits->svm = merged.version >= 300 ? CL_DEVICE_SVM_COARSE_GRAIN_BUFFER : 0;
     unsigned distant = 0;
     for (unsigned d = 0; d < list->count; d++) {
+        if (list->device[d]->spare)
+            continue;
         /* One address for all: in the host's memory, or where the driver of one device says. */
         distant += !list->device[d]->at_home;
         limits->svm &= distant <= 1 ? list->device[d]->svm : 0;

@@ -21,6 +21,12 @@ static void undefine_hidden(FILE *out, const char *words, const struct tutti_nam
     free(copy);
 }
 
+/* Macros that Oclgrind's compiler defines though its device has not the extensions. */
+static const char more_of_oclgrind[] =
+    "cl_khr_3d_image_writes cl_khr_depth_images cl_khr_fp16 cl_khr_fp64 cl_khr_gl_msaa_sharing "
+    "cl_khr_int64_base_atomics cl_khr_int64_extended_atomics cl_khr_mipmap_image "
+    "cl_khr_mipmap_image_writes cl_khr_srgb_image_writes cl_khr_subgroups";
+
 /*
  * Directives, not options: PoCL knows no -U. Compilers take the macros back without a word, also
  * under -Werror.
@@ -34,6 +40,8 @@ static char *write_prologue(const struct tutti_real_device *device) {
         return NULL;
     undefine_hidden(out, device->extensions, &merged->extensions);
     undefine_hidden(out, device->features, &merged->features);
+    if (tutti_device_interprets(device))
+        undefine_hidden(out, more_of_oclgrind, &merged->extensions);
     if (!merged->limits.image_support && device->image_support)
         undefine(out, "__IMAGE_SUPPORT__");
     if (device->version != merged->version)

@@ -198,3 +198,30 @@ void tutti_candidates_select(struct tutti_candidates *candidates, struct tutti_d
         if (allowed[i])
             move(candidates, i, list);
 }
+
+/*
+ * What a CPU device did in copies of its own, it would do on the cores of those that work in home
+ * memory, where there are as many of them; and they would have their data moved for it. An
+ * interpreter does a thousandth of what any other device does.
+ */
+static bool is_spare(const struct tutti_real_device *device, cl_uint units_at_home) {
+    return tutti_device_interprets(device) ||
+           (device->type & CL_DEVICE_TYPE_CPU && !device->shares_host &&
+            device->compute_units <= units_at_home);
+}
+
+void tutti_selection_find_spare(struct tutti_device_list *list, bool decides) {
+    cl_uint units_at_home = 0;
+    for (unsigned d = 0; d < list->count; d++)
+        units_at_home += list->device[d]->at_home ? list->device[d]->compute_units : 0;
+    list->serving = list->count;
+    for (unsigned d = 1; d < list->count; d++) {
+        struct tutti_real_device *device = list->device[d];
+        if (!decides || !is_spare(device, units_at_home))
+            continue;
+        device->spare = device->at_home = true;
+        list->serving--;
+        tutti_log(INFO, "%s is given nothing: others have its cores, and use them better",
+                  device->name);
+    }
+}

@@ -25,4 +25,7 @@ void tutti_candidates_sort(struct tutti_candidates *candidates);
  */
 void tutti_candidates_select(struct tutti_candidates *candidates, struct tutti_device_list *list);
 
+/* Finds those of the list that are spare, where our own policy decides; never the lead. */
+void tutti_selection_find_spare(struct tutti_device_list *list, bool decides);
+
 #endif
