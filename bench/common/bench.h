@@ -12,12 +12,13 @@
  * A writing is one source file, so that its lines can be counted (bench/count-lines).
  */
 
-/* A writing's three steps; `user` is the workload. Only `run` is timed. */
+/* A writing's steps; `user` is the workload. Only `run` is timed. */
 struct writing {
     const char *name;
     void (*open)(void *user);  /* buffers, queues, host memory */
     void (*run)(void *user);   /* all of the work, until the host has the results */
     void (*close)(void *user); /* what `open` made */
+    void (*fetch)(void *user); /* after all runs, what only the check wants; NULL: nothing */
 };
 
 struct bench {

@@ -28,7 +28,7 @@ static void run(void *user) {
         cl_check(clEnqueueReadBuffer(queue, *after, CL_TRUE, 0, p->bytes, p->result[i % 2].pointer,
                                      0, NULL, NULL),
                  "clEnqueueReadBuffer");
-        power_norm(p, i);
+        power_norm(p, i, p->result[i % 2].pointer);
     }
 }
 
@@ -41,4 +41,4 @@ static void close(void *user) {
     power_host_memory_free(p);
 }
 
-const struct writing power_blocking = {"blocking", open, run, close};
+const struct writing power_blocking = {"blocking", open, run, close, NULL};

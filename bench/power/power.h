@@ -5,8 +5,8 @@
 #include "bench.h"
 
 /*
- * R <- A * R from R = A, both in host memory `matrix`. Each R is read, to result[0] and [1] by
- * turns, and the host computes its norm from there.
+ * R <- A * R from R = A, both in host memory `matrix`. The host gets each R and computes its norm;
+ * in the end the last two are in result[0] and [1].
  */
 struct power {
     struct bench bench;
@@ -23,7 +23,7 @@ extern const struct writing power_blocking, power_naive, power_by_hand;
 void power_host_memory_new(struct power *power);
 void power_host_memory_free(struct power *power);
 
-/* The host's work on the result of an iteration. */
-void power_norm(struct power *power, size_t iteration);
+/* The host's work on the result of an iteration, which is in `product`. */
+void power_norm(struct power *power, size_t iteration, const void *product);
 
 #endif

@@ -56,4 +56,4 @@ static void close(void *user) {
     sobel_host_memory_free(s);
 }
 
-const struct writing sobel_blocking = {"blocking", open, run, close};
+const struct writing sobel_blocking = {"blocking", open, run, close, NULL};

@@ -106,4 +106,4 @@ static void close(void *user) {
     sobel_host_memory_free(s);
 }
 
-const struct writing sobel_by_hand = {"by-hand", open, run, close};
+const struct writing sobel_by_hand = {"by-hand", open, run, close, NULL};

@@ -57,4 +57,4 @@ static void close(void *user) {
     sobel_host_memory_free(s);
 }
 
-const struct writing sobel_naive = {"naive", open, run, close};
+const struct writing sobel_naive = {"naive", open, run, close, NULL};

@@ -43,4 +43,4 @@ static void close(void *user) {
     stencil_host_memory_free(s);
 }
 
-const struct writing stencil_blocking = {"blocking", open, run, close};
+const struct writing stencil_blocking = {"blocking", open, run, close, NULL};

@@ -82,4 +82,4 @@ static void close(void *user) {
     stencil_host_memory_free(s);
 }
 
-const struct writing stencil_by_hand = {"by-hand", open, run, close};
+const struct writing stencil_by_hand = {"by-hand", open, run, close, NULL};

@@ -74,4 +74,4 @@ static void close(void *user) {
     stencil_host_memory_free(s);
 }
 
-const struct writing stencil_naive = {"naive", open, run, close};
+const struct writing stencil_naive = {"naive", open, run, close, NULL};
