@@ -394,6 +394,52 @@ START_TEST(a_crowd_of_unmaps_behind_a_native_kernel) {
 }
 END_TEST
 
+/* Once it may go, it comes before what the program enqueued after it and has not begun yet. */
+START_TEST(what_was_held_comes_in_its_turn) {
+    enum { OTHERS = 32, ROUNDS = 10000 };
+    const size_t all = N;
+    const cl_int rounds = ROUNDS;
+    cl_mem buffer = make_buffer(0, BYTES, NULL), own[OTHERS];
+    cl_event held, others[OTHERS];
+    cl_kernel slow;
+    cl_ulong held_end, last_start;
+
+    begin();
+    slow = make_kernel(program, "slow");
+    cl_command_queue profiled = make_queue(CL_QUEUE_PROFILING_ENABLE),
+                     other = make_queue(CL_QUEUE_PROFILING_ENABLE);
+    run(queue, set, buffer, 1, false); /* so that it is built, and known to be short */
+    ck_ok(clFinish(queue));
+    ck_ok(clSetKernelArg(set, 0, sizeof(buffer), &buffer));
+    ck_ok(clEnqueueNDRangeKernel(profiled, set, 1, NULL, &all, NULL, 1, &gate, &held));
+    ck_ok(clSetKernelArg(slow, 1, sizeof(rounds), &rounds));
+    for (int i = 0; i < OTHERS; i++) {
+        own[i] = make_buffer(0, BYTES, NULL);
+        ck_ok(clSetKernelArg(slow, 0, sizeof(own[i]), &own[i]));
+        ck_ok(clEnqueueNDRangeKernel(other, slow, 1, NULL, &all, NULL, 0, NULL, &others[i]));
+    }
+    ck_ok(clWaitForEvents(1, &others[0]));
+    open_gate();
+    ck_ok(clFinish(profiled));
+    ck_ok(clFinish(other));
+    ck_ok(
+        clGetEventProfilingInfo(held, CL_PROFILING_COMMAND_END, sizeof(held_end), &held_end, NULL));
+    ck_ok(clGetEventProfilingInfo(others[OTHERS - 1], CL_PROFILING_COMMAND_START,
+                                  sizeof(last_start), &last_start, NULL));
+    ck_assert_uint_lt(held_end, last_start);
+    for (int i = 0; i < OTHERS; i++) {
+        ck_ok(clReleaseEvent(others[i]));
+        ck_ok(clReleaseMemObject(own[i]));
+    }
+    ck_ok(clReleaseEvent(held));
+    ck_ok(clReleaseKernel(slow));
+    ck_ok(clReleaseCommandQueue(profiled));
+    ck_ok(clReleaseCommandQueue(other));
+    end();
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         followers_with_nothing_in_common_go_on,
@@ -406,6 +452,7 @@ int main(int argc, char **argv) {
         a_crowd_behind_a_gate_in_order,
         a_crowd_behind_a_gate_out_of_order,
         a_crowd_of_unmaps_behind_a_native_kernel,
+        what_was_held_comes_in_its_turn,
     };
 
     return test_main(argc, argv, tests, COUNT(tests));

@@ -34,7 +34,7 @@ struct tutti_mapped {
 /* What the scheduler remembers of the last user of views; the last reference recycles it. */
 struct tutti_last_user {
     atomic_uint references;
-    unsigned long order; /* among all: the program's, but for what waits; not 0 */
+    unsigned long order; /* of its first command, in the program (command.h) */
 };
 
 static inline void tutti_last_user_release(struct tutti_last_user *user) {

@@ -166,14 +166,13 @@ unsigned tutti_batch_devices(const struct tutti_batch *batch) {
 }
 
 static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
-    static atomic_ulong made;
     struct tutti_batch *batch = tutti_recycler_take(sizeof(*batch));
     if (!batch)
         return NULL;
     *batch = (struct tutti_batch){
         .room = TUTTI_BATCH_FEW,
         .parts = TUTTI_MOST_LANES,
-        .user.order = atomic_fetch_add_explicit(&made, 1, memory_order_relaxed) + 1,
+        .user.order = task->command.order,
     };
     batch->use = batch->few;
     if (!make_room(batch, task->count)) {

@@ -130,6 +130,8 @@ static bool order_in_queue(cl_command_queue queue, struct tutti_command *command
 }
 
 static void enter_queue(cl_command_queue queue, cl_event event) {
+    static atomic_ulong entered;
+    event->command->order = atomic_fetch_add_explicit(&entered, 1, memory_order_relaxed) + 1;
     event->previous = queue->last;
     event->next = NULL;
     event->number = queue->last ? queue->last->number + 1 : 0;

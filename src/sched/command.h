@@ -13,7 +13,8 @@
 struct tutti_command {
     struct tutti_ready ready;
     struct tutti_job job;
-    cl_event event; /* retained until the command is done */
+    cl_event event;      /* retained until the command is done */
+    unsigned long order; /* of the program's commands, whatever queue they are in: from 1 on */
 
     /*
      * All that the graph orders is complete. Starts the work and, now or later, ends in one
