@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What ten rounds of commands cost on each platform that is named, in µs, in the shapes that
+ * What some rounds of commands [10] cost on each platform that is named, in µs, in the shapes that
  * programs have: in one in-order queue, without events, then clFinish, but where a row says more.
- *     shapes [--bytes N] [--loops N] [--repeat N] PLATFORM…
+ *     shapes [--bytes N] [--loops N] [--rounds N] [--repeat N] PLATFORM…
  * Kernels work on whole buffers of N bytes [1 MiB], and multiply and add `loops` times [400] for
  * each element: on an H100 some 20 µs, and 74 with 64 MiB and one loop.
  */
@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-enum { ROUNDS = 10, BUFFERS = 8, PARTS = 4, QUEUES = 4, PART = 1 << 20, PARAMETERS = 16 };
+enum { BUFFERS = 8, PARTS = 4, QUEUES = 4, PART = 1 << 20, PARAMETERS = 16 };
 
 struct target {
     cl_context context;
@@ -25,6 +25,7 @@ struct target {
 
 static size_t bytes;
 static cl_int loops;
+static unsigned count; /* of rounds */
 
 static void give(cl_command_queue queue, cl_kernel kernel, size_t items, cl_uint waits,
                  const cl_event *list, cl_event *event) {
@@ -51,7 +52,7 @@ static void finish(cl_command_queue queue) { turns_check(clFinish(queue), "clFin
 /* Calls the round as often, and waits. */
 static double rounds(struct target *t, void (*round)(struct target *t, unsigned i)) {
     double start = turns_now();
-    for (unsigned i = 0; i < ROUNDS; i++)
+    for (unsigned i = 0; i < count; i++)
         round(t, i);
     finish(t->queue[0]);
     return turns_now() - start;
@@ -183,7 +184,7 @@ ROW(part_and_whole) {
 
 static double in_queues(struct target *t) {
     double start = turns_now();
-    for (unsigned i = 0; i < ROUNDS; i++)
+    for (unsigned i = 0; i < count; i++)
         run_in(t, t->queue[i % QUEUES], t->buffer[i % BUFFERS], t->buffer[i % BUFFERS]);
     for (unsigned q = 0; q < QUEUES; q++)
         finish(t->queue[q]);
@@ -195,7 +196,7 @@ static double with_events(struct target *t, cl_command_queue queue, int in_progr
     cl_event last = NULL;
     double start = turns_now();
     set(t->kernel, t->buffer[0], t->buffer[0]);
-    for (unsigned i = 0; i < ROUNDS; i++) {
+    for (unsigned i = 0; i < count; i++) {
         cl_event event;
         cl_uint waits = last && !in_program;
         give(queue, t->kernel, t->items, waits, waits ? &last : NULL, &event);
@@ -303,6 +304,7 @@ int main(int argc, char **argv) {
     const struct turns turns = {rows, sizeof(rows) / sizeof(*rows), open_target, close_target};
     bytes = (size_t)turns_option(&argc, argv, "--bytes", 1 << 20);
     loops = (cl_int)turns_option(&argc, argv, "--loops", 400);
+    count = (unsigned)turns_option(&argc, argv, "--rounds", 10);
     if (bytes < PART)
         bytes = PART;
     return turns_main(argc, argv, &turns);
