@@ -58,6 +58,7 @@ TUTTI_TESTS = \
 	tests/test_window \
 	tests/test_locked_pages \
 	tests/test_beside \
+	tests/test_far_ahead \
 	tests/test_early \
 	tests/test_ends \
 	tests/test_moves \
@@ -141,6 +142,10 @@ tests_test_late_writes_LDADD = $(TEST_LIBS)
 tests_test_lanes_SOURCES = tests/test_lanes.c tests/mixing.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lanes_LDADD = $(TEST_LIBS)
+
+tests_test_far_ahead_SOURCES = tests/test_far_ahead.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_far_ahead_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_far_ahead_LDADD = $(TEST_LIBS)
 
 tests_test_beside_SOURCES = tests/test_beside.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h \
 	tests/lives.h
@@ -328,7 +333,7 @@ tests_test_fresh_SOURCES = tests/test_fresh.c
 tests_test_fresh_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_fresh_LDADD = $(TEST_LIBS)
 
-tests_test_dataflow_SOURCES = tests/test_dataflow.c tests/native.h
+tests_test_dataflow_SOURCES = tests/test_dataflow.c tests/native.h tests/task_counts.h
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_dataflow_LDADD = $(TEST_LIBS)
 

@@ -143,6 +143,7 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     }
     task->next = NULL;
     task->result = CL_OUT_OF_RESOURCES; /* until it is executed */
+    batch->follows = task->command.follows ? task->command.follows : batch->follows;
     *batch->last = task;
     batch->last = &task->next;
     unsigned able = (batch->devices | batch->late) & (task->devices | task->late.devices);
@@ -195,11 +196,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
 
 /* How long a batch with longer kernels in it may be on one of these devices. */
 static double longest_chain(unsigned devices) {
-    const struct tutti_device_list *list = tutti_devices();
-    unsigned gpus = 0;
-    for (unsigned d = 0; d < list->count; d++)
-        gpus += devices & 1u << d && !list->device[d]->at_home;
-    return gpus > 1 ? LONGEST_CHAIN_OF_SEVERAL : LONGEST_CHAIN;
+    return tutti_devices_apart(devices) > 1 ? LONGEST_CHAIN_OF_SEVERAL : LONGEST_CHAIN;
 }
 
 /*
@@ -211,7 +208,9 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     bool too_long = policy != ALWAYS && batch->expected + task->time > most;
     bool fits =
         batch->computes ? !(batch->devices & ~task->devices) : batch->devices & task->devices;
-    if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || !fits ||
+    unsigned follows = task->command.follows;
+    bool apart = follows && batch->follows && follows != batch->follows;
+    if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || !fits || apart ||
         batch->longer + longer_in(batch, task) > TUTTI_TOLERATED || !make_room(batch, task->count))
         return false;
     unsigned count = merge(batch, task), able = batch->devices | batch->late;
@@ -277,6 +276,7 @@ static bool submit_past(struct tutti_batch *batch) {
 static void submit(struct tutti_batch *batch) {
     if (submit_past(batch))
         return;
+    tutti_direct_drain(batch->follows);
     for (unsigned i = 0; i < batch->count; i++)
         tutti_stay_make_way(batch->use[i].view, batch->use[i].mode != STARPU_R);
     tutti_device_task_submit(batch);

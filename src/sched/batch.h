@@ -66,6 +66,8 @@ struct tutti_batch {
     cl_int outcome; /* of commands that have no event */
 
     bool direct;         /* past StarPU (direct.h, crew.h) */
+    bool marked;         /* its end is to be seen while others are behind it */
+    unsigned follows;    /* as its commands do (command.h); 0: none does */
     atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
     unsigned looked;     /* when who watches looked at it first; 0: not yet */
     double wait;         /* µs, by the models: until devices have ended what is before it */

@@ -4,6 +4,7 @@
 #include "log.h"
 #include "recycler.h"
 #include "sched/batch.h"
+#include "sched/direct.h"
 #include "sched/row.h"
 #include "sched/runtime.h"
 
@@ -12,6 +13,8 @@
  * the last one compared, so that a long queue stays linear.
  */
 #define HOST_RANGES_COMPARED 256
+/* So many commands with host memory after one that waited for another's, the next may do so. */
+#define HOST_WAITS 64
 
 static void destroy_empty(struct tutti_command *command) { tutti_recycler_give(command); }
 
@@ -67,20 +70,37 @@ static bool overlap(const struct tutti_command *a, const struct tutti_command *b
 }
 
 /*
+ * May a device's queue order it behind that one, which it need not wait for then? Not what reads
+ * the memory: NVIDIA's driver (580.159) takes the bytes of a small write when it is enqueued.
+ */
+static bool comes_behind(struct tutti_command *command, const struct _cl_event *event) {
+    bool may = command->joins && command->host_written;
+    unsigned place = may ? atomic_load(&event->place) : 0;
+    if (place == 0 || (command->follows && command->follows != place))
+        return false;
+    command->follows = place;
+    return true;
+}
+
+/*
  * The program can observe host memory, which StarPU doesn't know: a command that reads what an
  * earlier one writes, or writes what it uses, waits for it.
  */
 static bool order_by_host_memory(cl_command_queue queue, struct tutti_command *command) {
     cl_event event = command->event;
-    unsigned compared = 0;
+    unsigned compared = 0, waits = atomic_load_explicit(&queue->host_waits, memory_order_relaxed);
     if (!command->host)
         return true;
+    if (waits > 0)
+        atomic_store_explicit(&queue->host_waits, waits - 1, memory_order_relaxed);
     for (cl_event e = queue->last_host; e; e = e->previous_host) {
         if (++compared == HOST_RANGES_COMPARED) /* when it is published, all before it are over */
             return tutti_event_add_dependant(e, event, TUTTI_PUBLISHED, false);
-        if (overlap(e->command, command) &&
-            !tutti_event_add_dependant(e, event, TUTTI_FINISHED, false))
+        if (!overlap(e->command, command) || comes_behind(command, e))
+            continue;
+        if (!tutti_event_add_dependant(e, event, TUTTI_FINISHED, false))
             return false;
+        atomic_store_explicit(&queue->host_waits, HOST_WAITS, memory_order_relaxed);
     }
     return true;
 }
@@ -192,6 +212,8 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     bool complete = enter_graph(command, list, &old_fence);
     tutti_graph_run_and_unlock(&context->graph);
     tutti_object_release(old_fence);
+    if (!blocking)
+        tutti_direct_keep_close();
 
     cl_int result = complete ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
     if (blocking) {

@@ -39,6 +39,11 @@ struct tutti_command {
     const char *host;   /* memory of the program that it reads or writes; NULL: none */
     size_t host_size;
     bool host_written;
+    /*
+     * Not 0: the place (direct_end.h) of those before it that use the memory that it writes. If it
+     * does not come behind them there, it waits for them as it starts.
+     */
+    unsigned follows;
 };
 
 /*

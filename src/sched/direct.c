@@ -22,6 +22,14 @@
  * enqueues them. PoCL may execute them in the thread that waits, which may be the program's.
  */
 #define MOST 32
+/*
+ * Of those that have no other GPU to go to, or that take so little that StarPU's task would cost
+ * more than another GPU gained. At CLOSE the program waits, as it would in the driver, for the
+ * oldest one that is marked: whose end is seen while others are behind it, one in so many.
+ */
+#define MOST_OF_STREAM 128
+#define CLOSE 96
+#define MARKED 32
 #define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
 #define MOST_AT_HOME 4
 /* Of those that could not begin earlier elsewhere; the rest is collected. */
@@ -35,6 +43,8 @@
 #define MOST_AHEAD_IN_LANE 4
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
+static atomic_uint unmarked[TUTTI_MAX_DEVICES]; /* since the last one whose end is to be seen */
+static atomic_bool far;                         /* one may have CLOSE of them */
 static atomic_uint delayed[TUTTI_MAX_DEVICES];  /* direct batches that lack a stay yet */
 
 /* µs that those of longer kernels take the device, and how many there are at home. */
@@ -105,6 +115,14 @@ static void end_use(const struct tutti_batch *batch) {
     }
 }
 
+/* Where other commands with the same host memory may come behind them. */
+static void show_place(const struct tutti_batch *batch, unsigned place) {
+    bool ordered = tutti_lanes_are_there(batch->device);
+    for (struct tutti_device_task *task = batch->first; task && ordered; task = task->next)
+        if (task->command.host)
+            atomic_store(&task->command.event->place, place);
+}
+
 void tutti_direct_leave(const struct tutti_batch *batch) {
     if (batch->lone) {
         atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
@@ -113,6 +131,7 @@ void tutti_direct_leave(const struct tutti_batch *batch) {
         tutti_policy_look_again(batch->device);
     }
     end_use(batch);
+    show_place(batch, 0);
     atomic_fetch_sub(&commands[batch->device->index], batch->length);
 }
 
@@ -131,8 +150,10 @@ static void step(struct tutti_batch *batch) {
         }
         batch->use[i].storage = atomic_load(&stay->storage);
     }
-    if (!batch->device->place.synchronous)
+    if (!batch->device->place.synchronous) {
         tutti_direct_start(batch);
+        show_place(batch, tutti_direct_place(batch));
+    }
     tutti_direct_enter(batch);
     atomic_fetch_sub(&delayed[device], 1);
 }
@@ -140,6 +161,16 @@ static void step(struct tutti_batch *batch) {
 static void granted(struct tutti_stay *stay, void *batch) {
     (void)stay;
     step(batch);
+}
+
+static unsigned on_first_lanes(const struct tutti_real_device *device) {
+    unsigned all = atomic_load(&commands[device->index]), aside = tutti_lanes_busy(device);
+    return all > aside ? all - aside : 0;
+}
+
+/* MOST_OF_STREAM says of which. */
+static bool is_of_stream(const struct tutti_device_task *task) {
+    return tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME;
 }
 
 /*
@@ -165,9 +196,11 @@ static bool has_time(const struct tutti_real_device *device, const struct tutti_
         tutti_direct_is_at_work(device))
         return false;
     bool profiled = under_way && first->command.event->profiled;
-    unsigned most = device->shares_host ? MOST_AT_HOME : profiled ? MOST_PROFILED : MOST;
-    unsigned aside = tutti_lanes_busy(device);
-    return (under_way > aside ? under_way - aside : 0) + length <= most;
+    unsigned most = device->shares_host   ? MOST_AT_HOME
+                    : profiled            ? MOST_PROFILED
+                    : is_of_stream(first) ? MOST_OF_STREAM
+                                          : MOST;
+    return on_first_lanes(device) + length <= most;
 }
 
 /* Have `count` lanes time for so many commands, which may execute on those devices (bits)? */
@@ -189,10 +222,36 @@ static void note_bringing(const struct tutti_batch *batch) {
     }
 }
 
+/* Does it read to memory for which others of its queue waited lately? */
+static bool lets_others_go(const struct tutti_batch *batch) {
+    bool lets = false;
+    for (const struct tutti_device_task *task = batch->first; task && !lets; task = task->next) {
+        const struct _cl_command_queue *queue = task->command.event->queue;
+        lets = task->command.host_written && queue &&
+               atomic_load_explicit(&queue->host_waits, memory_order_relaxed) > 0;
+    }
+    return lets;
+}
+
+/* The device has one more batch; if it is a GPU, is its end to be seen while others are behind it?
+ */
+static void count_commands(struct tutti_batch *batch) {
+    unsigned d = batch->device->index;
+    unsigned before = atomic_fetch_add(&commands[d], batch->length);
+    if (!is_gpu(batch->device))
+        return;
+    unsigned since = atomic_fetch_add(&unmarked[d], batch->length) + batch->length;
+    batch->marked = (before >= MARKED && since >= MARKED) || lets_others_go(batch);
+    if (batch->marked)
+        atomic_store(&unmarked[d], 0);
+    if (before + batch->length >= CLOSE)
+        atomic_store(&far, true);
+}
+
 static void arrive(struct tutti_batch *batch) {
     note_bringing(batch);
     note_use(batch);
-    atomic_fetch_add(&commands[batch->device->index], batch->length);
+    count_commands(batch);
     batch->wait = tutti_direct_busy(batch->device);
     if (!batch->lone)
         return;
@@ -337,8 +396,8 @@ static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
  * it already that only read what the batch reads.
  */
 static unsigned lanes_before(const struct tutti_batch *batch, unsigned *next) {
-    unsigned lanes = 0;
-    *next = 0;
+    unsigned lanes = batch->follows ? 1u << tutti_direct_lane_of(batch->follows) : 0;
+    *next = lanes;
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
         if (!stay)
@@ -472,7 +531,8 @@ static struct tutti_real_device *choose(struct tutti_batch *batch) {
 
 static bool submit(struct tutti_batch *batch) {
     struct tutti_real_device *device = choose(batch);
-    if (!device || tutti_link_delays_events(device))
+    if (!device || tutti_link_delays_events(device) ||
+        (batch->follows && tutti_direct_device_of(batch->follows) != device->index))
         return false;
     if (!has_room(device, batch) || !take_stays(batch, device))
         return false;
@@ -551,4 +611,15 @@ bool tutti_direct_would_take(const struct tutti_device_task *task) {
                 tutti_stay_is_ready(use->view, device, use->mode, 0);
     }
     return takes;
+}
+
+void tutti_direct_keep_close(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    if (!atomic_load_explicit(&far, memory_order_relaxed))
+        return;
+    atomic_store(&far, false);
+    for (unsigned d = 0; d < list->count; d++)
+        while (is_gpu(list->device[d]) && on_first_lanes(list->device[d]) >= CLOSE &&
+               tutti_direct_await_marked(list->device[d]))
+            ;
 }

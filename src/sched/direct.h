@@ -32,8 +32,8 @@ bool tutti_direct_goes_on(const struct tutti_batch *batch, const struct tutti_de
 bool tutti_direct_serves_all(void);
 
 /*
- * Is it that one, which executes by itself what is on a queue, measured or not? Then it gets what it is to do
- * at once, each batch with an event, which costs such drivers nothing.
+ * Is it that one, which executes by itself what is on a queue, measured or not? Then it gets what
+ * it is to do at once, each batch with an event, which costs such drivers nothing.
  */
 bool tutti_direct_streams(const struct tutti_real_device *device);
 
@@ -45,6 +45,12 @@ bool tutti_direct_has_all(const struct tutti_real_device *device);
 
 /* How many µs it has given the device to do that count for StarPU's tasks. */
 double tutti_direct_busy(const struct tutti_real_device *device);
+
+/*
+ * For the program's thread, behind an enqueue: waits, as the driver would, where a GPU has more
+ * short commands to do than are worth it to run ahead.
+ */
+void tutti_direct_keep_close(void);
 
 /* The batch is over, or will not begin: the device has less to do. */
 void tutti_direct_leave(const struct tutti_batch *batch);

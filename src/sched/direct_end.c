@@ -50,6 +50,10 @@ static unsigned lane_of(const struct tutti_batch *batch) {
     return batch->device->index * TUTTI_ALL_LANES + lane;
 }
 
+unsigned tutti_direct_place(const struct tutti_batch *batch) { return lane_of(batch) + 1; }
+unsigned tutti_direct_device_of(unsigned place) { return (place - 1) / TUTTI_ALL_LANES; }
+unsigned tutti_direct_lane_of(unsigned place) { return (place - 1) % TUTTI_ALL_LANES; }
+
 /* One more is listed, or one less, which other threads read. Lock held. */
 static void count(const struct tutti_batch *batch, int more) {
     unsigned now = atomic_load_explicit(&direct.count, memory_order_relaxed);
@@ -79,7 +83,8 @@ void tutti_direct_start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
     /* A marker would come behind longer kernels that are not before the batch. */
     bool longer = !device->at_home && tutti_direct_busy(device) > 0;
-    bool later = tutti_direct_streams(device) || tutti_lane_is_aside(batch->lane) || longer;
+    bool later =
+        tutti_direct_streams(device) || tutti_lane_is_aside(batch->lane) || longer || batch->marked;
     if (longer && batch->lone)
         tutti_direct_mark(batch);
     tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
@@ -110,10 +115,54 @@ static void note_over(cl_command_queue queue, const struct tutti_batch *last) {
     pthread_mutex_unlock(&direct.lock);
 }
 
+/* Notes that what is before the one with that end, on its queue, is over. Lock held. */
+static void note_over_before(cl_event end) {
+    const struct tutti_batch *last = direct.first;
+    while (last && last->end != end)
+        last = last->next_direct;
+    for (struct tutti_batch *batch = direct.first; last && batch != last;
+         batch = batch->next_direct)
+        if (batch->queue == last->queue && !batch->end && !batch->marker)
+            batch->over = true;
+}
+
+/* The oldest marked one of a lane, from this one on; NULL: there is none. Lock held. */
+static struct tutti_batch *find_marked(struct tutti_batch *batch, unsigned lane) {
+    while (batch && !(batch->marked && batch->end && lane_of(batch) == lane))
+        batch = batch->next_direct;
+    return batch;
+}
+
+/* Its end, retained; NULL: there is none. */
+static cl_event end_of_marked(unsigned lane) {
+    pthread_mutex_lock(&direct.lock);
+    const struct tutti_batch *batch = direct.stopped ? NULL : find_marked(direct.first, lane);
+    cl_event end = batch ? batch->end : NULL;
+    if (end && batch->device->dispatch->clRetainEvent(end) != CL_SUCCESS)
+        end = NULL;
+    pthread_mutex_unlock(&direct.lock);
+    return end;
+}
+
+/* Waits for that, which this gives back, and notes what is over then. */
+static void await_marked(const struct tutti_real_device *device, cl_event end) {
+    tutti_driver_await(device, end, 0);
+    pthread_mutex_lock(&direct.lock);
+    note_over_before(end);
+    pthread_mutex_unlock(&direct.lock);
+    device->dispatch->clReleaseEvent(end);
+}
+
 /* Waits for the batch, which was taken. With its lane's lock: nobody else takes one. */
 static void wait_for(struct tutti_batch *batch) {
     cl_command_queue queue = batch->queue;
     bool unseen = !batch->end && !batch->marker && !batch->over;
+    cl_event marked = unseen ? end_of_marked(lane_of(batch)) : NULL;
+    if (marked) { /* others go on while what is behind that is executed */
+        await_marked(batch->device, marked);
+        batch->over = true;
+        return;
+    }
     const struct tutti_batch *last = unseen ? find_last(lane_of(batch)) : NULL;
     if (tutti_execution_wait(batch))
         note_over(queue, last);
@@ -161,6 +210,17 @@ static bool is_over(struct tutti_batch *batch) {
     return batch->device->place.synchronous || tutti_execution_is_over(batch);
 }
 
+/* The end of a marked one tells it of all that is before. Lock held. */
+static bool is_known_over(struct tutti_batch *batch) {
+    bool unseen = !batch->end && !batch->marker && !batch->over;
+    struct tutti_batch *marked = unseen ? find_marked(batch, lane_of(batch)) : NULL;
+    if (!marked)
+        return is_over(batch);
+    if (tutti_execution_is_over(marked))
+        note_over_before(marked->end);
+    return batch->over;
+}
+
 /*
  * The first batch of a lane which can be completed without delay, in a thread that has time: one
  * that was there at the look before this one. If one lane of one device has some and something
@@ -182,7 +242,7 @@ static struct tutti_batch *find_ripe(void) {
             tutti_execution_flush(batch);
         if (!batch->looked)
             batch->looked = direct.look;
-        if ((direct.hurry || batch->looked != direct.look) && is_over(batch))
+        if ((direct.hurry || batch->looked != direct.look) && is_known_over(batch))
             return batch;
     }
     return NULL;
@@ -328,6 +388,52 @@ static void await_last_before(cl_event event) {
     pthread_mutex_lock(&direct.lock);
     direct.awaiting--;
     pthread_mutex_unlock(&direct.lock);
+}
+
+/* Completes the lane's oldest batch if it is known to be over, or has that end. */
+static bool complete_over(unsigned lane, cl_event end) {
+    pthread_mutex_lock(&completing[lane]);
+    pthread_mutex_lock(&direct.lock);
+    const struct tutti_batch *first = direct.first;
+    while (first && lane_of(first) != lane)
+        first = first->next_direct;
+    bool over = first && (first->over || first->end == end);
+    struct tutti_batch *batch = over ? take_next(lane) : NULL;
+    pthread_mutex_unlock(&direct.lock);
+    if (batch)
+        complete(batch);
+    else
+        pthread_mutex_unlock(&completing[lane]);
+    return batch != NULL;
+}
+
+bool tutti_direct_await_marked(struct tutti_real_device *device) {
+    pthread_mutex_lock(&direct.lock);
+    const struct tutti_batch *batch = direct.stopped ? NULL : direct.first;
+    while (batch && !(batch->device == device && batch->marked && batch->end))
+        batch = batch->next_direct;
+    unsigned lane = batch ? lane_of(batch) : 0;
+    pthread_mutex_unlock(&direct.lock);
+    cl_event end = batch ? end_of_marked(lane) : NULL;
+    if (!end)
+        return false;
+    device->dispatch->clRetainEvent(end);
+    await_marked(device, end);
+    while (complete_over(lane, end))
+        ;
+    device->dispatch->clReleaseEvent(end);
+    return true;
+}
+
+void tutti_direct_drain(unsigned place) {
+    if (place == 0)
+        return;
+    pthread_mutex_lock(&direct.lock);
+    unsigned count = direct.count_in[place - 1];
+    pthread_mutex_unlock(&direct.lock);
+    do /* once more, for one that another thread is waiting for */
+        complete_next(place - 1, NULL);
+    while (count-- > 0);
 }
 
 void tutti_direct_help(cl_event event) {

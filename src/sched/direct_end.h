@@ -16,6 +16,23 @@ void tutti_direct_start(struct tutti_batch *batch);
 /* From now on the batch is completed here. It was started, unless its device is synchronous. */
 void tutti_direct_enter(struct tutti_batch *batch);
 
+/*
+ * Waits for the oldest marked batch of the device, and completes it and what is before it. False:
+ * there is none.
+ */
+bool tutti_direct_await_marked(struct tutti_real_device *device);
+
+/*
+ * The place of a batch that was started: which queue of which device keeps it in order with others
+ * there; not 0. And which device's and which lane of it that is.
+ */
+unsigned tutti_direct_place(const struct tutti_batch *batch);
+unsigned tutti_direct_device_of(unsigned place);
+unsigned tutti_direct_lane_of(unsigned place);
+
+/* Waits for all that is at the place now; 0: nothing. By the dispatching thread. */
+void tutti_direct_drain(unsigned place);
+
 /* Does the device execute such a batch, or may it do so? */
 bool tutti_direct_is_at_work(const struct tutti_real_device *device);
 

@@ -13,11 +13,12 @@ struct _cl_command_queue {
     cl_uint size; /* of a device queue; we have none: 0 */
     bool strict;  /* TUTTI_ORDER=strict: each command waits for the one before it */
     /* Guarded by context->graph.lock. */
-    cl_event first, last; /* commands not yet published, in order; each holds a reference */
-    cl_event last_host;   /* in-order: the last one not done that uses the program's memory */
-    unsigned held;        /* in-order: how many commands are held (hold.h) */
-    cl_event outsider;    /* in-order: the last held one that waits for others than its queue's */
-    cl_event fence;       /* later commands wait for it: barrier, native kernel; retained */
+    cl_event first, last;   /* commands not yet published, in order; each holds a reference */
+    cl_event last_host;     /* in-order: the last one not done that uses the program's memory */
+    unsigned held;          /* in-order: how many commands are held (hold.h) */
+    atomic_uint host_waits; /* in-order: not 0: lately some waited for such a one's memory */
+    cl_event outsider;      /* in-order: the last held one that waits for others than its queue's */
+    cl_event fence;         /* later commands wait for it: barrier, native kernel; retained */
     cl_ulong ended;    /* in-order: when the last one that was profiled did, published ones only */
     atomic_bool holds; /* is there a `first`? Changed with the lock */
     _Atomic cl_int error; /* of a command of this queue since the last clFinish */

@@ -347,8 +347,7 @@ static unsigned find_places(const struct tutti_device_list *list) {
         device->place.workerid = worker;
         device->place.node = starpu_worker_get_memory_node((unsigned)worker);
         starpu_opencl_get_context(devid, &device->place.context);
-        device->place.synchronous =
-            tutti_pocl_is_basic(device) || tutti_device_interprets(device);
+        device->place.synchronous = tutti_pocl_is_basic(device) || tutti_device_interprets(device);
         if (!open_queues(device)) {
             device->place.devid = -1;
             continue;

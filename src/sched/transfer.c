@@ -6,6 +6,7 @@
 #include "memory/window.h"
 #include "recycler.h"
 #include "sched/batch.h"
+#include "sched/direct_end.h"
 #include "sched/runtime.h"
 
 #include <stdlib.h>
@@ -130,6 +131,7 @@ static void start(struct tutti_command *command) {
         return;
     }
     if (is_done_at_once(transfer)) {
+        tutti_direct_drain(command->follows);
         if (transfer->prepare && !transfer->prepare(transfer)) {
             tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
             return;
@@ -141,6 +143,7 @@ static void start(struct tutti_command *command) {
     if (command->joins) {
         if (transfer->go_direct(transfer))
             return;
+        tutti_direct_drain(command->follows);
         tutti_batch_flush(&command->event->context->graph);
     }
     if (transfer->prepare && !transfer->prepare(transfer)) {

@@ -110,7 +110,8 @@ struct tutti_device_list {
  */
 const struct tutti_device_list *tutti_devices(void);
 
-/* Do they all work in home memory? Of bits for real devices. */
+/* How many do not work in home memory, as GPUs? And do all? Of bits for real devices. */
+unsigned tutti_devices_apart(unsigned devices);
 bool tutti_devices_are_at_home(unsigned devices);
 
 /*

@@ -248,9 +248,11 @@ const struct tutti_device_list *tutti_devices(void) {
     return &list;
 }
 
-bool tutti_devices_are_at_home(unsigned devices) {
-    bool at_home = true;
+unsigned tutti_devices_apart(unsigned devices) {
+    unsigned apart = 0;
     for (unsigned d = 0; d < tutti_devices()->count; d++)
-        at_home = at_home && (!(devices & 1u << d) || list.device[d]->at_home);
-    return at_home;
+        apart += devices & 1u << d && !list.device[d]->at_home;
+    return apart;
 }
+
+bool tutti_devices_are_at_home(unsigned devices) { return tutti_devices_apart(devices) == 0; }
