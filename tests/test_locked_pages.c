@@ -24,7 +24,7 @@ static struct {
         char *bytes;
         size_t size;
     } locked[MOST];
-    unsigned made;
+    unsigned made, refused;
     bool slow; /* the driver does not answer for two seconds */
 } pages = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -62,9 +62,55 @@ static cl_int CL_API_CALL release(cl_mem mem) {
     return result;
 }
 
+/* Is the first of the bytes in locked memory that has not all of them? */
+static bool is_over_edge(const char *first, const char *end) {
+    bool over = false;
+    pthread_mutex_lock(&pages.lock);
+    for (unsigned i = 0; i < MOST && !over; i++) {
+        const char *locked = pages.locked[i].bytes;
+        over = pages.locked[i].mem && locked <= first && first < locked + pages.locked[i].size &&
+               end > locked + pages.locked[i].size;
+    }
+    pages.refused += over;
+    pthread_mutex_unlock(&pages.lock);
+    return over;
+}
+
+static const char *last_of(const char *host, const size_t *origin, const size_t *region,
+                           size_t pitch) {
+    return host + (origin[1] + region[1] - 1) * pitch + origin[0] + region[0];
+}
+
+/* NVIDIA's driver refuses rows, and images, of such memory. */
+static cl_int CL_API_CALL read_rows(cl_command_queue on, cl_mem from, cl_bool blocking,
+                                    const size_t *there, const size_t *here, const size_t *region,
+                                    size_t row, size_t slice, size_t host_row, size_t host_slice,
+                                    void *host, cl_uint waits, const cl_event *list,
+                                    cl_event *event) {
+    const char *first = (char *)host + here[1] * host_row + here[0];
+    if (is_over_edge(first, last_of(host, here, region, host_row)))
+        return CL_INVALID_VALUE;
+    return real.clEnqueueReadBufferRect(on, from, blocking, there, here, region, row, slice,
+                                        host_row, host_slice, host, waits, list, event);
+}
+
+static cl_int CL_API_CALL write_rows(cl_command_queue on, cl_mem to, cl_bool blocking,
+                                     const size_t *there, const size_t *here, const size_t *region,
+                                     size_t row, size_t slice, size_t host_row, size_t host_slice,
+                                     const void *host, cl_uint waits, const cl_event *list,
+                                     cl_event *event) {
+    const char *first = (const char *)host + here[1] * host_row + here[0];
+    if (is_over_edge(first, last_of(host, here, region, host_row)))
+        return CL_INVALID_VALUE;
+    return real.clEnqueueWriteBufferRect(on, to, blocking, there, here, region, row, slice,
+                                         host_row, host_slice, host, waits, list, event);
+}
+
 static void change(cl_icd_dispatch *table) {
     table->clCreateBuffer = create;
     table->clReleaseMemObject = release;
+    table->clEnqueueReadBufferRect = read_rows;
+    table->clEnqueueWriteBufferRect = write_rows;
 }
 
 /* Is one of these bytes? */
@@ -306,6 +352,39 @@ static void *use_heap(void *given) {
     clReleaseCommandQueue(own);
     return NULL;
 }
+
+/* Rows that begin in locked pages and end behind them, so few bytes that they are not locked. */
+START_TEST(rows_over_an_edge) {
+    enum { ROWS = 16, ROW = 64, PITCH = 8 << 10, BEFORE = 5 * PITCH };
+    skip_unless_watched();
+    begin();
+    cl_mem buffer = make_used(MIB);
+    char *bytes = map_at(NULL, 2 * MIB);
+    const size_t origin[3] = {0}, region[3] = {ROW, ROWS, 1};
+    for (int writes = 0; writes < 2; writes++) {
+        char *rows = bytes + MIB - BEFORE;
+        receive(buffer, 0, MIB, bytes);
+        ck_assert(is_locked(bytes, MIB));
+        memset(rows, 1 + writes, ROWS * PITCH);
+        pages.refused = 0;
+        ck_ok(writes ? clEnqueueWriteBufferRect(queue, buffer, CL_TRUE, origin, origin, region,
+                                                PITCH, 0, PITCH, 0, rows, 0, NULL, NULL)
+                     : clEnqueueReadBufferRect(queue, buffer, CL_TRUE, origin, origin, region,
+                                               PITCH, 0, PITCH, 0, rows, 0, NULL, NULL));
+        ck_assert_uint_gt(pages.refused, 0);
+        ck_assert(!is_locked(bytes, MIB));
+    }
+    char *seen = calloc(1, MIB);
+    ck_ok(clEnqueueReadBuffer(queue, buffer, CL_TRUE, 0, MIB, seen, 0, NULL, NULL));
+    for (int y = 0; y < ROWS; y++)
+        for (int x = 0; x < ROW; x++)
+            ck_assert_int_eq(seen[y * PITCH + x], 2);
+    free(seen);
+    munmap(bytes, 2 * MIB);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
 
 START_TEST(of_a_heap) {
     enum { THREADS = 3 };
@@ -593,10 +672,24 @@ static void change_all(cl_icd_dispatch *table) {
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        unmapped,      dropped,           moved,  parts,   of_a_heap,
-        not_of_a_file, under_buffers,     forked, limit,   by_several_threads,
-        late,          late_in_a_process, pays,   in_vain, pays_by_itself,
-        never,         neither,
+        unmapped,
+        dropped,
+        moved,
+        parts,
+        rows_over_an_edge,
+        of_a_heap,
+        not_of_a_file,
+        under_buffers,
+        forked,
+        limit,
+        by_several_threads,
+        late,
+        late_in_a_process,
+        pays,
+        in_vain,
+        pays_by_itself,
+        never,
+        neither,
     };
     char text[32];
     snprintf(text, sizeof(text), "%d", LIMIT);

@@ -2,6 +2,7 @@
 #include "memory/device_copy.h"
 
 #include "memory/image.h"
+#include "memory/locked_pages.h"
 #include "memory/pinned.h"
 #include "memory/room.h"
 #include "memory/staging.h"
@@ -95,8 +96,12 @@ cl_int tutti_copy_enqueue(const struct tutti_copy *copy, cl_command_queue queue,
                           const struct tutti_place *here, const struct tutti_region *region,
                           bool blocking, cl_event *event) {
     cl_bool block = blocking ? CL_TRUE : CL_FALSE;
-    return to_device ? enqueue_write(copy, queue, there, memory, here, region, block, event)
-                     : enqueue_read(copy, queue, there, memory, here, region, block, event);
+    cl_int error;
+    do
+        error = to_device ? enqueue_write(copy, queue, there, memory, here, region, block, event)
+                          : enqueue_read(copy, queue, there, memory, here, region, block, event);
+    while (tutti_locked_pages_gave_way(error, memory, here, region));
+    return error;
 }
 
 static cl_int enqueue_image(const struct tutti_view *view, const struct tutti_copy *copy,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/image.h"
 
+#include "memory/locked_pages.h"
+
 struct tutti_box tutti_box_of(const struct tutti_shape *shape, const struct tutti_place *place,
                               const struct tutti_region *region) {
     return (struct tutti_box){
@@ -34,9 +36,13 @@ cl_int tutti_image_read(const struct tutti_real_device *device, const struct tut
     struct tutti_box box = tutti_box_of(shape, from, region);
     size_t row, slice;
     driver_pitches(shape, to, &row, &slice);
-    return device->dispatch->clEnqueueReadImage(
-        device->place.downloads, image, event ? CL_FALSE : CL_TRUE, box.origin, box.region, row,
-        slice, (char *)target + tutti_place_first(to), 0, NULL, event);
+    cl_int error;
+    do
+        error = device->dispatch->clEnqueueReadImage(
+            device->place.downloads, image, event ? CL_FALSE : CL_TRUE, box.origin, box.region, row,
+            slice, (char *)target + tutti_place_first(to), 0, NULL, event);
+    while (tutti_locked_pages_gave_way(error, target, to, region));
+    return error;
 }
 
 cl_int tutti_image_write(const struct tutti_real_device *device, const struct tutti_shape *shape,
@@ -46,7 +52,11 @@ cl_int tutti_image_write(const struct tutti_real_device *device, const struct tu
     struct tutti_box box = tutti_box_of(shape, to, region);
     size_t row, slice;
     driver_pitches(shape, from, &row, &slice);
-    return device->dispatch->clEnqueueWriteImage(
-        device->place.uploads, image, event ? CL_FALSE : CL_TRUE, box.origin, box.region, row,
-        slice, (const char *)source + tutti_place_first(from), 0, NULL, event);
+    cl_int error;
+    do
+        error = device->dispatch->clEnqueueWriteImage(
+            device->place.uploads, image, event ? CL_FALSE : CL_TRUE, box.origin, box.region, row,
+            slice, (const char *)source + tutti_place_first(from), 0, NULL, event);
+    while (tutti_locked_pages_gave_way(error, source, from, region));
+    return error;
 }

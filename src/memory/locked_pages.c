@@ -236,6 +236,26 @@ struct request {
     uintptr_t first, end; /* of it, what is used now */
 };
 
+/* What has some of the bytes, and not all; NULL: none has. */
+static struct range *find_edge(enum state state, uintptr_t first, uintptr_t end) {
+    for (unsigned i = 0; i < pages.known; i++) {
+        struct range *range = &pages.range[i];
+        if (range->state == state && have_common(range, first, end) &&
+            (first < range->first || range->end < end))
+            return range;
+    }
+    return NULL;
+}
+
+static void unlock_edges(void *argument) {
+    const struct request *request = argument;
+    struct range *range;
+    pthread_mutex_lock(&pages.lock);
+    while ((range = find_edge(LOCKED, request->first, request->end)))
+        unlock_pages(range);
+    pthread_mutex_unlock(&pages.lock);
+}
+
 /* All that was used, or, as some of that may be other memory by now, what is used now. */
 static void lock_pages(void *argument) {
     const struct request *request = argument;
@@ -286,6 +306,20 @@ void tutti_locked_pages_use(const struct tutti_real_device *device, const void *
     pthread_mutex_lock(&pages.lock);
     request.range->state = FREE;
     pthread_mutex_unlock(&pages.lock);
+}
+
+bool tutti_locked_pages_gave_way(cl_int error, const void *memory, const struct tutti_place *place,
+                                 const struct tutti_region *region) {
+    struct request request = {.first = (uintptr_t)memory + tutti_place_first(place),
+                              .end = (uintptr_t)memory + tutti_place_end(place, region)};
+    if (error != CL_INVALID_VALUE)
+        return false;
+    pthread_mutex_lock(&pages.lock);
+    bool found = false;
+    for (enum state state = LOCKING; state <= UNLOCKING; state++)
+        found = found || find_edge(state, request.first, request.end);
+    pthread_mutex_unlock(&pages.lock);
+    return found && tutti_page_watch_run(unlock_edges, &request);
 }
 
 /* What is under way gets its time. */
