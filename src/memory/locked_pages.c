@@ -18,7 +18,8 @@
 #define LONG_AGO 2048        /* uses; so many of others, and it gives its place to another one */
 #define MOST_IN_VAIN 5       /* times, each of which doubles what has to be saved */
 #define PATIENCE 1000000000u /* ns, at exit */
-#define LEAST ((size_t)64 << 10) /* bytes of a transfer; of less the driver's call is the price */
+#define NEAR ((uintptr_t)64 << 10) /* bytes */
+#define LEAST ((size_t)64 << 10)   /* bytes of a transfer; of less the driver's call is the price */
 
 /*
  * µs, on an H100 (580.159): what it costs to lock pages and to unlock them, and what it saves with
@@ -236,11 +237,14 @@ struct request {
     uintptr_t first, end; /* of it, what is used now */
 };
 
-/* What has some of the bytes, and not all; NULL: none has. */
+/*
+ * One with the bytes, or near to them, that has not all of them; NULL: there is none. Drivers lock
+ * whole pages, of a size that they do not tell.
+ */
 static struct range *find_edge(enum state state, uintptr_t first, uintptr_t end) {
     for (unsigned i = 0; i < pages.known; i++) {
         struct range *range = &pages.range[i];
-        if (range->state == state && have_common(range, first, end) &&
+        if (range->state == state && range->first < end + NEAR && first < range->end + NEAR &&
             (first < range->first || range->end < end))
             return range;
     }

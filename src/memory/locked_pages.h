@@ -27,8 +27,8 @@ void tutti_locked_pages_use_part(const struct tutti_real_device *device, const v
 
 /*
  * A driver answered `error` as it was to move a region of memory. NVIDIA's refuses rows and images
- * (CL_INVALID_VALUE, 580.159) whose first byte is in locked pages where others are not in the same.
- * Unlocks what is so; true: it was, and the driver should be asked again. As above.
+ * (CL_INVALID_VALUE, 580.159) whose first byte is in locked pages that have not all of them, be it
+ * the last page of a neighbour. Unlocks those; true: it did, and is to be asked again. As above.
  */
 bool tutti_locked_pages_gave_way(cl_int error, const void *memory, const struct tutti_place *place,
                                  const struct tutti_region *region);
