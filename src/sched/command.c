@@ -3,8 +3,8 @@
 
 #include "log.h"
 #include "recycler.h"
+#include "sched/ahead.h"
 #include "sched/batch.h"
-#include "sched/direct.h"
 #include "sched/row.h"
 #include "sched/runtime.h"
 
@@ -213,7 +213,7 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     tutti_graph_run_and_unlock(&context->graph);
     tutti_object_release(old_fence);
     if (!blocking)
-        tutti_direct_keep_close();
+        tutti_ahead_keep_close();
 
     cl_int result = complete ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
     if (blocking) {

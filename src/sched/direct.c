@@ -3,9 +3,9 @@
 
 #include "context.h"
 #include "env.h"
-#include "memory/room.h"
 #include "memory/stay.h"
 #include "memory/version.h"
+#include "sched/ahead.h"
 #include "sched/direct_end.h"
 #include "sched/execution.h"
 #include "sched/lanes.h"
@@ -16,40 +16,6 @@
 #include "sched/runtime.h"
 
 #include <string.h>
-
-/*
- * Commands that are under way: more are worth a StarPU task, in which the device's own thread
- * enqueues them. PoCL may execute them in the thread that waits, which may be the program's.
- */
-#define MOST 32
-/*
- * Of those that have no other GPU to go to, or that take so little that StarPU's task would cost
- * more than another GPU gained. At CLOSE the program waits, as it would in the driver, for the
- * oldest one that is marked: whose end is seen while others are behind it, one in so many.
- */
-#define MOST_OF_STREAM 128
-#define CLOSE 96
-#define MARKED 32
-#define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
-#define MOST_AT_HOME 4
-/* Of those that could not begin earlier elsewhere; the rest is collected. */
-#define MOST_LONGER 64
-/*
- * Of one device that has all, or with what was collected: the program runs so far ahead of it
- * before its commands wait here.
- */
-#define MOST_STREAMED 1024
-/* The same for each lane that may be used, where some other device might be free for the next. */
-#define MOST_AHEAD_IN_LANE 4
-
-static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
-static atomic_uint unmarked[TUTTI_MAX_DEVICES]; /* since the last one whose end is to be seen */
-static atomic_bool far;                         /* one may have CLOSE of them */
-static atomic_uint delayed[TUTTI_MAX_DEVICES];  /* direct batches that lack a stay yet */
-
-/* µs that those of longer kernels take the device, and how many there are at home. */
-static atomic_uint lone[TUTTI_MAX_DEVICES];
-static atomic_uint lone_at_home;
 
 bool tutti_direct_serves_all(void) {
     const struct tutti_device_list *list = tutti_devices();
@@ -64,22 +30,6 @@ bool tutti_direct_streams(const struct tutti_real_device *device) {
 bool tutti_direct_is_wanted(void) {
     const char *wanted = tutti_env_string(TUTTI_DIRECT);
     return !wanted || strcmp(wanted, "never") != 0;
-}
-
-bool tutti_direct_has_all(const struct tutti_real_device *device) {
-    unsigned d = device->index, given = atomic_load(&commands[d]);
-    /* Twice, as they end, and others' begin, meanwhile. */
-    return tutti_runtime_in_flight() == given && atomic_load(&commands[d]) == given &&
-           !atomic_load(&lone[d]) && !atomic_load(&delayed[d]) && !tutti_room_working(device);
-}
-
-/* A GPU's commands say which stays they use: note_use. */
-static bool is_gpu(const struct tutti_real_device *device) {
-    return tutti_lanes_are_there(device) && !device->at_home;
-}
-
-double tutti_direct_busy(const struct tutti_real_device *device) {
-    return atomic_load_explicit(&lone[device->index], memory_order_relaxed);
 }
 
 /* Does the batch write to the device's copy? */
@@ -124,27 +74,20 @@ static void show_place(const struct tutti_batch *batch, unsigned place) {
 }
 
 void tutti_direct_leave(const struct tutti_batch *batch) {
-    if (batch->lone) {
-        atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
-        if (batch->device->at_home)
-            atomic_fetch_sub(&lone_at_home, 1);
-        tutti_policy_look_again(batch->device);
-    }
     end_use(batch);
     show_place(batch, 0);
-    atomic_fetch_sub(&commands[batch->device->index], batch->length);
+    tutti_ahead_leave(batch);
 }
 
 /* One of the batch's stays is acquired, or all were asked for. */
 static void step(struct tutti_batch *batch) {
-    unsigned device = batch->device->index;
     if (atomic_fetch_sub(&batch->missing, 1) != 1)
         return;
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
         if (!stay) {
             tutti_direct_leave(batch);
-            atomic_fetch_sub(&delayed[device], 1);
+            tutti_ahead_delay(batch->device, false);
             tutti_execution_fail(batch, CL_OUT_OF_HOST_MEMORY);
             return;
         }
@@ -154,61 +97,14 @@ static void step(struct tutti_batch *batch) {
         tutti_direct_start(batch);
         show_place(batch, tutti_direct_place(batch));
     }
+    struct tutti_real_device *device = batch->device; /* the batch may be over at once */
     tutti_direct_enter(batch);
-    atomic_fetch_sub(&delayed[device], 1);
+    tutti_ahead_delay(device, false);
 }
 
 static void granted(struct tutti_stay *stay, void *batch) {
     (void)stay;
     step(batch);
-}
-
-static unsigned on_first_lanes(const struct tutti_real_device *device) {
-    unsigned all = atomic_load(&commands[device->index]), aside = tutti_lanes_busy(device);
-    return all > aside ? all - aside : 0;
-}
-
-/* MOST_OF_STREAM says of which. */
-static bool is_of_stream(const struct tutti_device_task *task) {
-    return tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME;
-}
-
-/*
- * On its first lane, as all do that do not share it. What still waits for a stay, as an image of a
- * buffer may, is on no queue: nothing may come after it that would have to follow it there. A
- * device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
- * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
- * executes nothing before somebody waits. Behind longer kernels nothing goes that may find another
- * device free, but what goes `behind` them anyway.
- */
-static bool has_time(const struct tutti_real_device *device, const struct tutti_device_task *first,
-                     unsigned length, bool behind) {
-    unsigned under_way = atomic_load(&commands[device->index]);
-    if (tutti_room_working(device) || atomic_load(&delayed[device->index]))
-        return false;
-    if (tutti_direct_streams(device) || (behind && length > 1))
-        return under_way + length <= MOST_STREAMED;
-    if (behind)
-        return under_way + length <= MOST_LONGER;
-    if (atomic_load(&lone[device->index]))
-        return false;
-    if (device->shares_host && !device->place.synchronous && under_way &&
-        tutti_direct_is_at_work(device))
-        return false;
-    bool profiled = under_way && first->command.event->profiled;
-    unsigned most = device->shares_host   ? MOST_AT_HOME
-                    : profiled            ? MOST_PROFILED
-                    : is_of_stream(first) ? MOST_OF_STREAM
-                                          : MOST;
-    return on_first_lanes(device) + length <= most;
-}
-
-/* Have `count` lanes time for so many commands, which may execute on those devices (bits)? */
-static bool has_lane(const struct tutti_real_device *device, unsigned count, unsigned length,
-                     unsigned devices) {
-    unsigned most = tutti_is_one_device(devices) ? MOST_STREAMED : count * MOST_AHEAD_IN_LANE;
-    return !atomic_load(&delayed[device->index]) &&
-           atomic_load(&commands[device->index]) + length <= most;
 }
 
 /* It fills what it is the first to use. */
@@ -222,41 +118,10 @@ static void note_bringing(const struct tutti_batch *batch) {
     }
 }
 
-/* Does it read to memory for which others of its queue waited lately? */
-static bool lets_others_go(const struct tutti_batch *batch) {
-    bool lets = false;
-    for (const struct tutti_device_task *task = batch->first; task && !lets; task = task->next) {
-        const struct _cl_command_queue *queue = task->command.event->queue;
-        lets = task->command.host_written && queue &&
-               atomic_load_explicit(&queue->host_waits, memory_order_relaxed) > 0;
-    }
-    return lets;
-}
-
-/* The device has one more batch; if it is a GPU, is its end to be seen while others are behind it?
- */
-static void count_commands(struct tutti_batch *batch) {
-    unsigned d = batch->device->index;
-    unsigned before = atomic_fetch_add(&commands[d], batch->length);
-    if (!is_gpu(batch->device))
-        return;
-    unsigned since = atomic_fetch_add(&unmarked[d], batch->length) + batch->length;
-    batch->marked = (before >= MARKED && since >= MARKED) || lets_others_go(batch);
-    if (batch->marked)
-        atomic_store(&unmarked[d], 0);
-    if (before + batch->length >= CLOSE)
-        atomic_store(&far, true);
-}
-
 static void arrive(struct tutti_batch *batch) {
     note_bringing(batch);
     note_use(batch);
-    count_commands(batch);
-    batch->wait = tutti_direct_busy(batch->device);
-    if (!batch->lone)
-        return;
-    atomic_fetch_add(&lone[batch->device->index], (unsigned)batch->expected);
-    if (batch->device->at_home && atomic_fetch_add(&lone_at_home, 1) > 0)
+    if (tutti_ahead_enter(batch))
         tutti_direct_hurry(); /* the program does not wait for the one before it */
 }
 
@@ -264,7 +129,7 @@ static void arrive(struct tutti_batch *batch) {
 static bool comes_after(const struct tutti_device_use *use, unsigned count,
                         const struct tutti_real_device *device) {
     bool after = false;
-    for (unsigned i = 0; i < count && !after && is_gpu(device); i++)
+    for (unsigned i = 0; i < count && !after && tutti_lanes_are_of_gpu(device); i++)
         after = tutti_stay_orders(use[i].view, device, use[i].mode);
     return after;
 }
@@ -274,8 +139,8 @@ static bool comes_after(const struct tutti_device_use *use, unsigned count,
  * what comes after them.
  */
 static bool goes_behind(const struct tutti_batch *batch, const struct tutti_real_device *device) {
-    if (is_gpu(device))
-        return (batch->lone || tutti_direct_busy(device) > 0) &&
+    if (tutti_lanes_are_of_gpu(device))
+        return (batch->lone || tutti_ahead_busy(device) > 0) &&
                comes_after(batch->use, batch->count, device);
     bool kernels = batch->lone || tutti_direct_serves_all();
     for (const struct tutti_device_task *task = batch->first; task; task = task->next)
@@ -285,16 +150,17 @@ static bool goes_behind(const struct tutti_batch *batch, const struct tutti_real
 
 static bool has_room(const struct tutti_real_device *device, const struct tutti_batch *batch) {
     unsigned lanes = tutti_lanes_for(batch, device);
-    return lanes > 1 ? has_lane(device, lanes, batch->length, batch->devices)
-                     : has_time(device, batch->first, batch->length, goes_behind(batch, device));
+    return lanes > 1 ? tutti_ahead_has_lane(device, lanes, batch->length, batch->devices)
+                     : tutti_ahead_has_time(device, batch->first, batch->length,
+                                            goes_behind(batch, device));
 }
 
 /* Something goes through StarPU: does it wait for longer kernels, or might it be done meanwhile? */
 static void hurry_lone(const struct tutti_batch *batch) {
     const struct tutti_device_list *list = tutti_devices();
-    bool waits = atomic_load(&lone_at_home) > 0;
+    bool waits = tutti_ahead_lone_at_home();
     for (unsigned d = 0; d < list->count && !waits; d++)
-        waits = tutti_direct_busy(list->device[d]) > 0 &&
+        waits = tutti_ahead_busy(list->device[d]) > 0 &&
                 comes_after(batch->use, batch->count, list->device[d]);
     if (waits)
         tutti_direct_hurry();
@@ -344,7 +210,7 @@ static struct tutti_real_device *choose_by_end(const struct tutti_batch *batch) 
             least = task.length[d];
             known = measured;
         }
-        double end = task.length[d] * (1 + atomic_load(&commands[d]));
+        double end = task.length[d] * (1 + tutti_ahead_commands(device));
         if (measured && (!best || end < first_end) && has_room(device, batch)) {
             best = device;
             first_end = end;
@@ -440,7 +306,7 @@ static bool choose_lane(struct tutti_batch *batch) {
         tutti_execution_choose_measured(batch);
         lane = choose_lane_of_stream(batch, next);
         batch->after = before;
-    } else if (atomic_load(&commands[device->index]) == 0 || device->place.synchronous) {
+    } else if (tutti_ahead_commands(device) == 0 || device->place.synchronous) {
         lane = tutti_execution_choose_lane(batch);
     } else {
         unsigned lanes = tutti_lanes_for(batch, device);
@@ -469,7 +335,7 @@ static struct tutti_real_device *find_before(const struct tutti_batch *batch) {
     const struct tutti_device_list *list = tutti_devices();
     struct tutti_real_device *before = NULL;
     for (unsigned d = 0; d < list->count && !before; d++)
-        if (batch->devices & 1u << d && atomic_load(&lone[d]))
+        if (batch->devices & 1u << d && tutti_ahead_busy(list->device[d]) > 0)
             before = list->device[d];
     bool after = false;
     for (unsigned i = 0; i < batch->count && before; i++) {
@@ -493,8 +359,8 @@ static struct tutti_real_device *find_gpu(const struct tutti_batch *batch) {
     for (unsigned i = 0; i < batch->count && seat; i++)
         if (batch->use[i].view->seat != seat)
             seat = NULL;
-    if (!seat || !is_gpu(seat) || (list->count > 1 && !tutti_policy_is_active()) ||
-        (atomic_load(&commands[seat->index]) > 0 && !comes_after(batch->use, batch->count, seat)))
+    if (!seat || !tutti_lanes_are_of_gpu(seat) || (list->count > 1 && !tutti_policy_is_active()) ||
+        (tutti_ahead_commands(seat) > 0 && !comes_after(batch->use, batch->count, seat)))
         return NULL;
     struct tutti_plan_task task;
     tutti_policy_expect(batch, &task);
@@ -544,7 +410,7 @@ static bool submit(struct tutti_batch *batch) {
     }
     batch->direct = true;
     tutti_batch_note_ready(batch);
-    atomic_fetch_add(&delayed[device->index], 1);
+    tutti_ahead_delay(device, true);
     atomic_init(&batch->missing, 1);
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_device_use *use = &batch->use[i];
@@ -571,10 +437,11 @@ bool tutti_direct_submit(struct tutti_batch *batch) {
 
 static bool has_time_for(const struct tutti_real_device *device,
                          const struct tutti_device_task *task) {
-    bool longer = task->time > TUTTI_BRIEF || tutti_direct_busy(device) > 0;
+    bool longer = task->time > TUTTI_BRIEF || tutti_ahead_busy(device) > 0;
     return task->shares && tutti_lanes_are_there(device)
-               ? has_lane(device, task->parts, 1, task->devices)
-               : has_time(device, task, 1, longer && comes_after(task->use, task->count, device));
+               ? tutti_ahead_has_lane(device, task->parts, 1, task->devices)
+               : tutti_ahead_has_time(device, task, 1,
+                                      longer && comes_after(task->use, task->count, device));
 }
 
 bool tutti_direct_goes_on(const struct tutti_batch *batch, const struct tutti_device_task *task) {
@@ -611,15 +478,4 @@ bool tutti_direct_would_take(const struct tutti_device_task *task) {
                 tutti_stay_is_ready(use->view, device, use->mode, 0);
     }
     return takes;
-}
-
-void tutti_direct_keep_close(void) {
-    const struct tutti_device_list *list = tutti_devices();
-    if (!atomic_load_explicit(&far, memory_order_relaxed))
-        return;
-    atomic_store(&far, false);
-    for (unsigned d = 0; d < list->count; d++)
-        while (is_gpu(list->device[d]) && on_first_lanes(list->device[d]) >= CLOSE &&
-               tutti_direct_await_marked(list->device[d]))
-            ;
 }

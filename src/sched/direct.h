@@ -37,21 +37,6 @@ bool tutti_direct_serves_all(void);
  */
 bool tutti_direct_streams(const struct tutti_real_device *device);
 
-/*
- * Does it have all that is under way, each command short? By the dispatching thread, for what that
- * has dispatched.
- */
-bool tutti_direct_has_all(const struct tutti_real_device *device);
-
-/* How many µs it has given the device to do that count for StarPU's tasks. */
-double tutti_direct_busy(const struct tutti_real_device *device);
-
-/*
- * For the program's thread, behind an enqueue: waits, as the driver would, where a GPU has more
- * short commands to do than are worth it to run ahead.
- */
-void tutti_direct_keep_close(void);
-
 /* The batch is over, or will not begin: the device has less to do. */
 void tutti_direct_leave(const struct tutti_batch *batch);
 

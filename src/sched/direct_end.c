@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "context.h"
 #include "log.h"
+#include "sched/ahead.h"
 #include "sched/crew.h"
 #include "sched/direct.h"
 #include "sched/execution.h"
@@ -82,7 +83,7 @@ static struct tutti_batch *take_next(unsigned lane) {
 void tutti_direct_start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
     /* A marker would come behind longer kernels that are not before the batch. */
-    bool longer = !device->at_home && tutti_direct_busy(device) > 0;
+    bool longer = !device->at_home && tutti_ahead_busy(device) > 0;
     bool later =
         tutti_direct_streams(device) || tutti_lane_is_aside(batch->lane) || longer || batch->marked;
     if (longer && batch->lone)

@@ -26,6 +26,11 @@ static inline bool tutti_lane_is_aside(unsigned lane) { return lane % TUTTI_MOST
 /* Does the device have several queues for kernels at all? */
 bool tutti_lanes_are_there(const struct tutti_real_device *device);
 
+/* And is it a GPU? Then its commands past StarPU say which stays they use (direct.c). */
+static inline bool tutti_lanes_are_of_gpu(const struct tutti_real_device *device) {
+    return tutti_lanes_are_there(device) && !device->at_home;
+}
+
 /* How many commands are on others than the first of each kind. */
 unsigned tutti_lanes_busy(const struct tutti_real_device *device);
 

@@ -4,6 +4,7 @@
 
 #include "log.h"
 #include "memory/room.h"
+#include "sched/ahead.h"
 #include "sched/direct.h"
 #include "sched/idle.h"
 #include "sched/lanes.h"
@@ -64,7 +65,7 @@ static void look_at_devices(unsigned long order, double now) {
         struct tutti_link up = tutti_link_expect(device, TUTTI_UPLOAD);
         struct tutti_link down = tutti_link_expect(device, TUTTI_DOWNLOAD);
         plan->at_home = device->at_home;
-        plan->ready = tutti_line_ready(&policy.line[d], order, now) + tutti_direct_busy(device);
+        plan->ready = tutti_line_ready(&policy.line[d], order, now) + tutti_ahead_busy(device);
         plan->room = tutti_room_left(device);
         plan->up.latency = up.latency;
         plan->up.rate = up.rate;
@@ -316,7 +317,7 @@ static bool worth_looking(unsigned device) {
 static bool waits_for_direct(const struct tutti_real_device *device) {
     cl_ulong *since = &policy.look[device->index].direct_since;
     if (!device->place.synchronous || tutti_devices()->serving == 1 ||
-        tutti_direct_busy(device) == 0) {
+        tutti_ahead_busy(device) == 0) {
         *since = 0;
         return false;
     }

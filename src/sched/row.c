@@ -6,6 +6,7 @@
 #include "context.h"
 #include "env.h"
 #include "log.h"
+#include "sched/ahead.h"
 #include "sched/direct.h"
 #include "sched/lanes.h"
 #include "sched/runtime.h"
@@ -77,7 +78,7 @@ bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wa
             return false;
     }
     return !queue->strict && queue->held == 0 && !queue->outsider && has_passed(queue->fence) &&
-           tutti_direct_has_all(tutti_devices()->device[0]) &&
+           tutti_ahead_is_all(tutti_devices()->device[0]) &&
            tutti_lanes_busy(tutti_devices()->device[0]) == 0;
 }
 

@@ -10,6 +10,7 @@
 #include "memory/locked_pages.h"
 #include "memory/pinned.h"
 #include "memory/version.h"
+#include "sched/ahead.h"
 #include "sched/batch.h"
 #include "sched/direct.h"
 #include "sched/lanes.h"
@@ -58,7 +59,7 @@ static bool blocks(const struct tutti_transfer *transfer, const struct tutti_rea
     const struct tutti_device_task *task = &transfer->task;
     size_t size = tutti_region_bytes(&transfer->region);
     if (!(queue == device->place.kernels || queue == device->place.measured) ||
-        tutti_direct_busy(device) > MOST_BEHIND ||
+        tutti_ahead_busy(device) > MOST_BEHIND ||
         (tutti_lanes_are_slow(device) && tutti_driver_is_wanted(device)))
         return false;
     return task->command.event->caller_runs && !task->next && !task->measured &&

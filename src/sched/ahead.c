@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/ahead.h"
+
+#include "memory/room.h"
+#include "sched/direct.h"
+#include "sched/direct_end.h"
+#include "sched/lanes.h"
+#include "sched/policy.h"
+#include "sched/runtime.h"
+
+/*
+ * Commands that are under way: more are worth a StarPU task, in which the device's own thread
+ * enqueues them. PoCL may execute them in the thread that waits, which may be the program's.
+ */
+#define MOST 32
+/*
+ * Of those that have no other GPU to go to, or that take so little that StarPU's task would cost
+ * more than another GPU gained. At CLOSE the program waits, as it would in the driver, for the
+ * oldest one that is marked: whose end is seen while others are behind it, one in so many.
+ */
+#define MOST_OF_STREAM 128
+#define CLOSE 96
+#define MARKED 32
+#define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
+#define MOST_AT_HOME 4
+/* Of those that could not begin earlier elsewhere; the rest is collected. */
+#define MOST_LONGER 64
+/*
+ * Of one device that has all, or with what was collected: the program runs so far ahead of it
+ * before its commands wait here.
+ */
+#define MOST_STREAMED 1024
+/* The same for each lane that may be used, where some other device might be free for the next. */
+#define MOST_AHEAD_IN_LANE 4
+
+static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
+static atomic_uint unmarked[TUTTI_MAX_DEVICES]; /* since the last one whose end is to be seen */
+static atomic_bool far;                         /* one may have CLOSE of them */
+static atomic_uint delayed[TUTTI_MAX_DEVICES];  /* direct batches that lack a stay yet */
+
+/* µs that those of longer kernels take the device, and how many there are at home. */
+static atomic_uint lone[TUTTI_MAX_DEVICES];
+static atomic_uint lone_at_home;
+
+bool tutti_ahead_is_all(const struct tutti_real_device *device) {
+    unsigned d = device->index, given = atomic_load(&commands[d]);
+    /* Twice, as they end, and others' begin, meanwhile. */
+    return tutti_runtime_in_flight() == given && atomic_load(&commands[d]) == given &&
+           !atomic_load(&lone[d]) && !atomic_load(&delayed[d]) && !tutti_room_working(device);
+}
+
+double tutti_ahead_busy(const struct tutti_real_device *device) {
+    return atomic_load_explicit(&lone[device->index], memory_order_relaxed);
+}
+
+unsigned tutti_ahead_commands(const struct tutti_real_device *device) {
+    return atomic_load(&commands[device->index]);
+}
+
+bool tutti_ahead_lone_at_home(void) { return atomic_load(&lone_at_home) > 0; }
+
+void tutti_ahead_delay(const struct tutti_real_device *device, bool begins) {
+    atomic_fetch_add(&delayed[device->index], begins ? 1u : -1u);
+}
+
+static unsigned on_first_lanes(const struct tutti_real_device *device) {
+    unsigned all = atomic_load(&commands[device->index]), aside = tutti_lanes_busy(device);
+    return all > aside ? all - aside : 0;
+}
+
+/* MOST_OF_STREAM says of which. */
+static bool is_of_stream(const struct tutti_device_task *task) {
+    return tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME;
+}
+
+/*
+ * What still waits for a stay, as an image of a
+ * buffer may, is on no queue: nothing may come after it that would have to follow it there. A
+ * device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
+ * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
+ * executes nothing before somebody waits. Behind longer kernels nothing goes that may find another
+ * device free, but what goes `behind` them anyway.
+ */
+bool tutti_ahead_has_time(const struct tutti_real_device *device,
+                          const struct tutti_device_task *first, unsigned length, bool behind) {
+    unsigned under_way = atomic_load(&commands[device->index]);
+    if (tutti_room_working(device) || atomic_load(&delayed[device->index]))
+        return false;
+    if (tutti_direct_streams(device) || (behind && length > 1))
+        return under_way + length <= MOST_STREAMED;
+    if (behind)
+        return under_way + length <= MOST_LONGER;
+    if (atomic_load(&lone[device->index]))
+        return false;
+    if (device->shares_host && !device->place.synchronous && under_way &&
+        tutti_direct_is_at_work(device))
+        return false;
+    bool profiled = under_way && first->command.event->profiled;
+    unsigned most = device->shares_host   ? MOST_AT_HOME
+                    : profiled            ? MOST_PROFILED
+                    : is_of_stream(first) ? MOST_OF_STREAM
+                                          : MOST;
+    return on_first_lanes(device) + length <= most;
+}
+
+bool tutti_ahead_has_lane(const struct tutti_real_device *device, unsigned count, unsigned length,
+                          unsigned devices) {
+    unsigned most = tutti_is_one_device(devices) ? MOST_STREAMED : count * MOST_AHEAD_IN_LANE;
+    return !atomic_load(&delayed[device->index]) &&
+           atomic_load(&commands[device->index]) + length <= most;
+}
+
+/* Does it read to memory for which others of its queue waited lately? */
+static bool lets_others_go(const struct tutti_batch *batch) {
+    bool lets = false;
+    for (const struct tutti_device_task *task = batch->first; task && !lets; task = task->next) {
+        const struct _cl_command_queue *queue = task->command.event->queue;
+        lets = task->command.host_written && queue &&
+               atomic_load_explicit(&queue->host_waits, memory_order_relaxed) > 0;
+    }
+    return lets;
+}
+
+/* The device has one more batch; if it is a GPU, is its end to be seen while others are behind it?
+ */
+static void count_commands(struct tutti_batch *batch) {
+    unsigned d = batch->device->index;
+    unsigned before = atomic_fetch_add(&commands[d], batch->length);
+    if (!tutti_lanes_are_of_gpu(batch->device))
+        return;
+    unsigned since = atomic_fetch_add(&unmarked[d], batch->length) + batch->length;
+    batch->marked = (before >= MARKED && since >= MARKED) || lets_others_go(batch);
+    if (batch->marked)
+        atomic_store(&unmarked[d], 0);
+    if (before + batch->length >= CLOSE)
+        atomic_store(&far, true);
+}
+
+bool tutti_ahead_enter(struct tutti_batch *batch) {
+    count_commands(batch);
+    batch->wait = tutti_ahead_busy(batch->device);
+    if (!batch->lone)
+        return false;
+    atomic_fetch_add(&lone[batch->device->index], (unsigned)batch->expected);
+    return batch->device->at_home && atomic_fetch_add(&lone_at_home, 1) > 0;
+}
+
+void tutti_ahead_leave(const struct tutti_batch *batch) {
+    if (batch->lone) {
+        atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
+        if (batch->device->at_home)
+            atomic_fetch_sub(&lone_at_home, 1);
+        tutti_policy_look_again(batch->device);
+    }
+    atomic_fetch_sub(&commands[batch->device->index], batch->length);
+}
+
+void tutti_ahead_keep_close(void) {
+    const struct tutti_device_list *list = tutti_devices();
+    if (!atomic_load_explicit(&far, memory_order_relaxed))
+        return;
+    atomic_store(&far, false);
+    for (unsigned d = 0; d < list->count; d++)
+        while (tutti_lanes_are_of_gpu(list->device[d]) &&
+               on_first_lanes(list->device[d]) >= CLOSE &&
+               tutti_direct_await_marked(list->device[d]))
+            ;
+}
