@@ -4,6 +4,8 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /*
  * Around the creation of a thread: the program's signals are not for it, nor for those that vendors
@@ -21,6 +23,18 @@ static inline void tutti_signals_block(sigset_t *before) {
 
 static inline void tutti_signals_restore(const sigset_t *before) {
     pthread_sigmask(SIG_SETMASK, before, NULL);
+}
+
+/* A thread of ours that nobody joins; false: there is none. */
+static inline bool tutti_signals_start_thread(void *(*function)(void *), void *argument) {
+    sigset_t before;
+    pthread_t thread;
+    tutti_signals_block(&before);
+    int error = pthread_create(&thread, NULL, function, argument);
+    tutti_signals_restore(&before);
+    if (error == 0)
+        pthread_detach(thread);
+    return error == 0;
 }
 
 #endif

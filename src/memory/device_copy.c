@@ -97,6 +97,7 @@ cl_int tutti_copy_enqueue(const struct tutti_copy *copy, cl_command_queue queue,
                           bool blocking, cl_event *event) {
     cl_bool block = blocking ? CL_TRUE : CL_FALSE;
     cl_int error;
+    tutti_locked_pages_wait_part(memory, here, region);
     do
         error = to_device ? enqueue_write(copy, queue, there, memory, here, region, block, event)
                           : enqueue_read(copy, queue, there, memory, here, region, block, event);

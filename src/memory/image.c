@@ -36,6 +36,7 @@ cl_int tutti_image_read(const struct tutti_real_device *device, const struct tut
     struct tutti_box box = tutti_box_of(shape, from, region);
     size_t row, slice;
     driver_pitches(shape, to, &row, &slice);
+    tutti_locked_pages_wait_part(target, to, region);
     cl_int error;
     do
         error = device->dispatch->clEnqueueReadImage(
@@ -52,6 +53,7 @@ cl_int tutti_image_write(const struct tutti_real_device *device, const struct tu
     struct tutti_box box = tutti_box_of(shape, to, region);
     size_t row, slice;
     driver_pitches(shape, from, &row, &slice);
+    tutti_locked_pages_wait_part(source, from, region);
     cl_int error;
     do
         error = device->dispatch->clEnqueueWriteImage(

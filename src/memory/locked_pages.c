@@ -7,6 +7,7 @@
 #include "memory/page_watch.h"
 #include "memory/pinned.h"
 #include "memory/transfer_path.h"
+#include "signals.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -14,12 +15,13 @@
 #include <stdint.h>
 #include <string.h>
 
-#define MOST 512             /* ranges of bytes that are known */
-#define LONG_AGO 2048        /* uses; so many of others, and it gives its place to another one */
-#define MOST_IN_VAIN 5       /* times, each of which doubles what has to be saved */
-#define PATIENCE 1000000000u /* ns, at exit */
-#define NEAR ((uintptr_t)64 << 10) /* bytes */
-#define LEAST ((size_t)64 << 10)   /* bytes of a transfer; of less the driver's call is the price */
+#define MOST 512           /* ranges of bytes that are known */
+#define LONG_AGO 2048      /* uses; so many of others, and it gives its place to another one */
+#define MOST_IN_VAIN 5     /* times, each of which doubles what has to be saved */
+#define PATIENCE 20000000u /* ns, of whoever gives pages away */
+#define PATIENCE_AT_EXIT 1000000000u /* ns */
+#define NEAR ((uintptr_t)64 << 10)   /* bytes */
+#define LEAST ((size_t)64 << 10) /* bytes of a transfer; of less the driver's call is the price */
 
 /*
  * µs, on an H100 (580.159): what it costs to lock pages and to unlock them, and what it saves with
@@ -34,24 +36,28 @@
 
 struct range {
     enum state { FREE, USED, LOCKING, LOCKED, UNLOCKING } state;
-    uintptr_t first, end; /* bytes that transfers used */
-    double saved;         /* µs, since they are locked, or had they been */
-    unsigned in_vain;     /* so often they could not be locked, or for too short a time */
-    unsigned long used;   /* when that was last */
+    bool going;                   /* is it to be unlocked? */
+    uintptr_t first, end;         /* bytes that transfers used */
+    uintptr_t use_first, use_end; /* of these, what is used as it is about to be locked */
+    double saved;                 /* µs, since they are locked, or had they been */
+    unsigned in_vain;             /* so often they could not be locked, or for too short a time */
+    unsigned long used;           /* when that was last */
     unsigned long watch;
     struct tutti_pinned *pinned;
 };
 
 static struct {
     pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t changed;
+    pthread_cond_t asked, changed;
     struct range range[MOST];
     unsigned known; /* of these, at most; the others are FREE */
     unsigned long uses;
     size_t bytes, most; /* locked, and how many may be */
-    atomic_uint unlocking;
+    atomic_uint locked; /* ranges that are LOCKING, LOCKED or UNLOCKING */
     atomic_bool stopped;
-} pages = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+} pages = {.lock = PTHREAD_MUTEX_INITIALIZER,
+           .asked = PTHREAD_COND_INITIALIZER,
+           .changed = PTHREAD_COND_INITIALIZER};
 
 static enum { AUTO, NEVER, ALWAYS } wanted;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -98,9 +104,21 @@ static bool have_common(const struct range *range, uintptr_t first, uintptr_t en
     return range->state != FREE && range->first < end && first < range->end;
 }
 
-static void wait_until_unlocked(uintptr_t first, uintptr_t end) {
+/* Or are they near to each other? Drivers lock whole pages, of a size that they do not tell. */
+static bool are_near(const struct range *range, uintptr_t first, uintptr_t end) {
+    return have_common(range, first - NEAR, end + NEAR);
+}
+
+/* Are the pages that a driver has there, or gets now, about to be other ones than the program's? */
+static bool is_changing(const struct range *range) {
+    return range->going || range->state == LOCKING ||
+           (range->state == LOCKED && tutti_page_watch_is_changing(range->watch) &&
+            !atomic_load(&pages.stopped));
+}
+
+static void wait_until_same(uintptr_t first, uintptr_t end) {
     for (unsigned i = 0; i < pages.known; i++)
-        while (pages.range[i].state == UNLOCKING && have_common(&pages.range[i], first, end))
+        while (are_near(&pages.range[i], first, end) && is_changing(&pages.range[i]))
             pthread_cond_wait(&pages.changed, &pages.lock);
 }
 
@@ -158,15 +176,52 @@ static struct range *note(uintptr_t first, uintptr_t end, double saved) {
     return range;
 }
 
+/* The other thread unlocks it; who would move its bytes waits for that. */
+static void let_go(struct range *range) {
+    range->going = true;
+    pthread_cond_signal(&pages.asked);
+}
+
+static void begin_lock(struct range *range) {
+    range->state = LOCKING;
+    atomic_fetch_add(&pages.locked, 1);
+    pthread_cond_signal(&pages.asked);
+}
+
+/* It is unlocked, or was not locked. */
+static void end_lock(struct range *range) {
+    range->state = USED;
+    range->going = false;
+    range->saved = 0;
+    atomic_fetch_sub(&pages.locked, 1);
+    pthread_cond_broadcast(&pages.changed);
+}
+
 /*
- * From here to `lock_pages` all is called by the one thread of page_watch.h, which locks and
- * unlocks pages, one range after the other. With the lock, which is open while the driver is
- * called; but `gone` and `lock_pages` take it.
+ * The program gives some of its pages away. It mostly goes on once they are unlocked; but it may
+ * have a lock that the driver wants for that: of a heap, which it makes smaller (free).
+ */
+static void gone(void *argument) {
+    struct range *range = argument;
+    struct timespec deadline = tutti_clock_deadline(PATIENCE);
+    bool late = atomic_load(&pages.stopped);
+    pthread_mutex_lock(&pages.lock);
+    if (!late && (range->state == LOCKING || range->state == LOCKED))
+        let_go(range);
+    while (range->going && !late)
+        late = pthread_cond_timedwait(&pages.changed, &pages.lock, &deadline) == ETIMEDOUT;
+    pthread_mutex_unlock(&pages.lock);
+}
+
+/*
+ * From here to `work` all is done by one thread, which so has a heap of its own: mostly what the
+ * driver frees as it unlocks pages is not in one that the program makes smaller meanwhile. With the
+ * lock, which is open while the driver is called.
  */
 
 static void unlock_pages(struct range *range) {
+    let_go(range);
     range->state = UNLOCKING;
-    atomic_fetch_add(&pages.unlocking, 1);
     pthread_mutex_unlock(&pages.lock);
     tutti_log(DEBUG, "unlock %zu bytes of the program", size_of(range));
     tutti_pinned_free(range->pinned);
@@ -177,19 +232,7 @@ static void unlock_pages(struct range *range) {
         note_in_vain(range);
     else if (range->in_vain > 0)
         range->in_vain--;
-    range->saved = 0;
-    range->state = USED;
-    atomic_fetch_sub(&pages.unlocking, 1);
-    pthread_cond_broadcast(&pages.changed);
-}
-
-static void gone(unsigned long watch) {
-    pthread_mutex_lock(&pages.lock);
-    for (unsigned i = 0; i < pages.known; i++)
-        if (pages.range[i].state == LOCKED && pages.range[i].watch == watch &&
-            !atomic_load(&pages.stopped))
-            unlock_pages(&pages.range[i]);
-    pthread_mutex_unlock(&pages.lock);
+    end_lock(range);
 }
 
 /* Pages have one watch: those that go over the edge of what is locked already are locked anew. */
@@ -221,7 +264,7 @@ static bool try_to_lock(struct range *range) {
         return false;
     range->pinned = NULL;
     pthread_mutex_unlock(&pages.lock);
-    range->watch = tutti_page_watch_begin(bytes, size, gone);
+    range->watch = tutti_page_watch_begin(bytes, size, gone, range);
     if (range->watch)
         range->pinned = tutti_pinned_lock(bytes, size);
     if (!range->pinned)
@@ -232,51 +275,71 @@ static bool try_to_lock(struct range *range) {
     return range->pinned != NULL;
 }
 
-struct request {
-    struct range *range;
-    uintptr_t first, end; /* of it, what is used now */
-};
+/* All that was used, or, as some of that may be other memory by now, what is used now. */
+static void lock_pages(struct range *range) {
+    join_locked(range);
+    bool locked = try_to_lock(range);
+    if (!locked && size_of(range) > range->use_end - range->use_first) {
+        range->first = range->use_first;
+        range->end = range->use_end;
+        locked = try_to_lock(range);
+    }
+    if (locked) {
+        range->state = LOCKED;
+        range->saved = 0;
+        pthread_cond_broadcast(&pages.changed);
+    } else {
+        note_in_vain(range);
+        end_lock(range);
+    }
+}
 
-/*
- * One with the bytes, or near to them, that has not all of them; NULL: there is none. Drivers lock
- * whole pages, of a size that they do not tell.
- */
-static struct range *find_edge(enum state state, uintptr_t first, uintptr_t end) {
-    for (unsigned i = 0; i < pages.known; i++) {
-        struct range *range = &pages.range[i];
-        if (range->state == state && range->first < end + NEAR && first < range->end + NEAR &&
-            (first < range->first || range->end < end))
-            return range;
+static struct range *find_going(void) {
+    for (unsigned i = 0; i < pages.known; i++)
+        if (pages.range[i].going && pages.range[i].state == LOCKED)
+            return &pages.range[i];
+    return NULL;
+}
+
+static void *work(void *unused) {
+    (void)unused;
+    pthread_mutex_lock(&pages.lock);
+    for (;;) {
+        struct range *range;
+        if ((range = find_going()))
+            unlock_pages(range);
+        else if ((range = find_oldest(LOCKING)))
+            lock_pages(range);
+        else
+            pthread_cond_wait(&pages.asked, &pages.lock);
     }
     return NULL;
 }
 
-static void unlock_edges(void *argument) {
-    const struct request *request = argument;
-    struct range *range;
-    pthread_mutex_lock(&pages.lock);
-    while ((range = find_edge(LOCKED, request->first, request->end)))
-        unlock_pages(range);
-    pthread_mutex_unlock(&pages.lock);
-}
+static bool works;
 
-/* All that was used, or, as some of that may be other memory by now, what is used now. */
-static void lock_pages(void *argument) {
-    const struct request *request = argument;
-    struct range *range = request->range;
+static void start(void) { works = tutti_signals_start_thread(work, NULL); }
+
+void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes, size_t size,
+                            size_t moved) {
+    static pthread_once_t started = PTHREAD_ONCE_INIT;
+    uintptr_t first = (uintptr_t)bytes, end = first + size;
+    if (moved < LEAST || !may_lock_for(device))
+        return;
+    pthread_once(&started, start);
+    double saved = saved_by(device, moved);
     pthread_mutex_lock(&pages.lock);
-    join_locked(range);
-    bool locked = try_to_lock(range);
-    if (!locked && size_of(range) > request->end - request->first) {
-        range->first = request->first;
-        range->end = request->end;
-        locked = try_to_lock(range);
+    wait_until_same(first, end);
+    struct range *range = NULL;
+    if (works && !is_locked(first, end, saved) && !tutti_pinned_covers(bytes, size))
+        range = note(first, end, saved);
+    if (range && is_worth_it(range)) {
+        range->use_first = first;
+        range->use_end = end;
+        begin_lock(range);
+        while (range->state == LOCKING)
+            pthread_cond_wait(&pages.changed, &pages.lock);
     }
-    range->state = locked ? LOCKED : USED;
-    range->saved = 0;
-    if (!locked)
-        note_in_vain(range);
-    pthread_cond_broadcast(&pages.changed);
     pthread_mutex_unlock(&pages.lock);
 }
 
@@ -288,51 +351,57 @@ void tutti_locked_pages_use_part(const struct tutti_real_device *device, const v
                            tutti_place_end(place, region) - first, tutti_region_bytes(region));
 }
 
-void tutti_locked_pages_use(const struct tutti_real_device *device, const void *bytes, size_t size,
-                            size_t moved) {
-    uintptr_t first = (uintptr_t)bytes, end = first + size;
-    if ((moved < LEAST && atomic_load(&pages.unlocking) == 0) || !may_lock_for(device))
+void tutti_locked_pages_wait(const void *bytes, size_t size) {
+    if (atomic_load_explicit(&pages.locked, memory_order_acquire) == 0)
         return;
-    struct request request = {NULL, first, end};
-    double saved = saved_by(device, moved);
     pthread_mutex_lock(&pages.lock);
-    wait_until_unlocked(first, end);
-    if (moved >= LEAST && !is_locked(first, end, saved) && !tutti_pinned_covers(bytes, size)) {
-        struct range *range = note(first, end, saved);
-        if (range && is_worth_it(range)) {
-            range->state = LOCKING;
-            request.range = range;
-        }
+    wait_until_same((uintptr_t)bytes, (uintptr_t)bytes + size);
+    pthread_mutex_unlock(&pages.lock);
+}
+
+void tutti_locked_pages_wait_part(const void *memory, const struct tutti_place *place,
+                                  const struct tutti_region *region) {
+    size_t first = tutti_place_first(place);
+    tutti_locked_pages_wait((const char *)memory + first, tutti_place_end(place, region) - first);
+}
+
+/* One with the bytes, or near to them, that has not all of them, and is locked. */
+static struct range *find_edge(uintptr_t first, uintptr_t end) {
+    for (unsigned i = 0; i < pages.known; i++) {
+        struct range *range = &pages.range[i];
+        if (range->state >= LOCKING && are_near(range, first, end) &&
+            (first < range->first || range->end < end))
+            return range;
     }
-    pthread_mutex_unlock(&pages.lock);
-    if (!request.range || tutti_page_watch_run(lock_pages, &request))
-        return;
-    pthread_mutex_lock(&pages.lock);
-    request.range->state = FREE;
-    pthread_mutex_unlock(&pages.lock);
+    return NULL;
 }
 
 bool tutti_locked_pages_gave_way(cl_int error, const void *memory, const struct tutti_place *place,
                                  const struct tutti_region *region) {
-    struct request request = {.first = (uintptr_t)memory + tutti_place_first(place),
-                              .end = (uintptr_t)memory + tutti_place_end(place, region)};
+    uintptr_t first = (uintptr_t)memory + tutti_place_first(place);
+    uintptr_t end = (uintptr_t)memory + tutti_place_end(place, region);
+    struct range *range;
+    bool gave_way = false;
     if (error != CL_INVALID_VALUE)
         return false;
     pthread_mutex_lock(&pages.lock);
-    bool found = false;
-    for (enum state state = LOCKING; state <= UNLOCKING; state++)
-        found = found || find_edge(state, request.first, request.end);
+    while ((range = find_edge(first, end))) {
+        gave_way = true;
+        if (range->state == LOCKED)
+            let_go(range);
+        pthread_cond_wait(&pages.changed, &pages.lock);
+    }
     pthread_mutex_unlock(&pages.lock);
-    return found && tutti_page_watch_run(unlock_edges, &request);
+    return gave_way;
 }
 
 /* What is under way gets its time. */
 void tutti_locked_pages_stop(void) {
-    struct timespec deadline = tutti_clock_deadline(PATIENCE);
+    struct timespec deadline = tutti_clock_deadline(PATIENCE_AT_EXIT);
     bool late = false;
     atomic_store(&pages.stopped, true);
     pthread_mutex_lock(&pages.lock);
-    while ((find_oldest(LOCKING) || find_oldest(UNLOCKING)) && !late)
+    while ((find_oldest(LOCKING) || find_oldest(UNLOCKING) || find_going()) && !late)
         late = pthread_cond_timedwait(&pages.changed, &pages.lock, &deadline) == ETIMEDOUT;
     pthread_mutex_unlock(&pages.lock);
 }

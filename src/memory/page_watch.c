@@ -20,9 +20,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MOST 128 /* descriptors, of the 1024 that a process mostly has */
-/* ns that whoever gives pages away waits, and that a watch lingers */
-#define PATIENCE 1000000000u
+#define MOST 128           /* descriptors, of the 1024 that a process mostly has */
+#define LINGER 1000000000u /* ns */
 
 /*
  * Each watch is a userfaultfd of its own, so that what happens to its pages shows before it is
@@ -31,33 +30,21 @@
  * for Linux.
  */
 struct watch {
-    unsigned long number; /* 0: free */
+    unsigned long number; /* its place is the rest after a division by MOST; 0: free */
     int descriptor;
     uintptr_t first, end; /* pages */
-    void (*gone)(unsigned long watch);
-    cl_ulong over; /* since when; 0: it is not */
-};
-
-struct call {
-    struct call *next;
-    void (*run)(void *argument);
+    void (*gone)(void *argument);
     void *argument;
-    bool done;
+    cl_ulong over; /* since when; 0: it is not */
 };
 
 static struct {
     pthread_mutex_t lock; /* guards all below */
-    pthread_cond_t asked, answered;
     struct watch watch[MOST];
     unsigned long made;
     int wake; /* eventfd: there is one more, or one is over */
-    bool started, broken;
-    struct watch told;          /* whose `gone` is called; number 0: none */
-    struct call *first, **last; /* what else is to be called there */
-} watches = {.lock = PTHREAD_MUTEX_INITIALIZER,
-             .asked = PTHREAD_COND_INITIALIZER,
-             .answered = PTHREAD_COND_INITIALIZER,
-             .last = &watches.first};
+    bool started, works;
+} watches = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void wake_reader(void) {
     uint64_t one = 1;
@@ -81,10 +68,8 @@ static void read_all(int descriptor) {
 
 /* With the lock, as all that is static from here on. */
 static struct watch *find(unsigned long number) {
-    for (unsigned i = 0; i < MOST; i++)
-        if (watches.watch[i].number == number)
-            return &watches.watch[i];
-    return NULL;
+    struct watch *watch = &watches.watch[number % MOST];
+    return watch->number == number ? watch : NULL;
 }
 
 static void end(struct watch *watch) {
@@ -94,67 +79,15 @@ static void end(struct watch *watch) {
     unregister(watch->descriptor, watch->first, watch->end);
 }
 
-/*
- * Has the other thread call `gone`. It may need a lock that the thread which gives the pages away
- * has; then that one must go on, and nothing is watched any more.
- */
-static void tell(const struct watch *watch) {
-    struct timespec deadline = tutti_clock_deadline(PATIENCE);
-    int late = 0;
-    unsigned long number = watch->number;
-    while (watches.told.number && !late)
-        late = pthread_cond_timedwait(&watches.answered, &watches.lock, &deadline);
-    if (!late) {
-        watches.told = *watch;
-        pthread_cond_signal(&watches.asked);
-    }
-    while (watches.told.number == number && !late)
-        late = pthread_cond_timedwait(&watches.answered, &watches.lock, &deadline);
-    if (!late)
-        return;
-    watches.broken = true;
-    tutti_log(WARNING, "page-locked memory of the program was not unlocked in time");
-}
-
-static void tell_now(void) {
-    struct watch told = watches.told;
-    pthread_mutex_unlock(&watches.lock);
-    told.gone(told.number);
-    pthread_mutex_lock(&watches.lock);
-    watches.told.number = 0;
-}
-
-static void run_next(void) {
-    struct call *call = watches.first;
-    watches.first = call->next;
-    if (!call->next)
-        watches.last = &watches.first;
-    pthread_mutex_unlock(&watches.lock);
-    call->run(call->argument);
-    pthread_mutex_lock(&watches.lock);
-    call->done = true;
-}
-
-static void *call(void *unused) {
-    (void)unused;
-    pthread_mutex_lock(&watches.lock);
-    for (;;) {
-        if (watches.told.number)
-            tell_now();
-        else if (watches.first)
-            run_next();
-        else
-            pthread_cond_wait(&watches.asked, &watches.lock);
-        pthread_cond_broadcast(&watches.answered);
-    }
-    return NULL;
-}
-
 /* Something happened to its pages. Meanwhile the place may become another one's. */
 static void look_at(unsigned long number) {
     struct watch *watch = find(number);
-    if (watch && !watch->over)
-        tell(watch);
+    if (watch && !watch->over) {
+        struct watch told = *watch;
+        pthread_mutex_unlock(&watches.lock);
+        told.gone(told.argument);
+        pthread_mutex_lock(&watches.lock);
+    }
     if (!watch || watch->number != number)
         return;
     end(watch);
@@ -170,11 +103,11 @@ static int close_old(void) {
         if (!watch->number || !watch->over)
             continue;
         read_all(watch->descriptor);
-        if (now - watch->over > PATIENCE) {
+        if (now - watch->over > LINGER) {
             close(watch->descriptor);
             watch->number = 0;
         } else {
-            timeout = PATIENCE / 1000000u;
+            timeout = LINGER / 1000000u;
         }
     }
     return timeout;
@@ -209,24 +142,12 @@ static void *read_events(void *unused) {
     return NULL;
 }
 
-static bool start_thread(void *(*function)(void *)) {
-    sigset_t before;
-    pthread_t thread;
-    tutti_signals_block(&before);
-    int error = pthread_create(&thread, NULL, function, NULL);
-    tutti_signals_restore(&before);
-    if (error == 0)
-        pthread_detach(thread);
-    return error == 0;
-}
-
-/* Without one of the threads nothing is watched, nor called. */
 static void start(void) {
     if (watches.started)
         return;
     watches.started = true;
     watches.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    watches.broken = watches.wake < 0 || !start_thread(read_events) || !start_thread(call);
+    watches.works = watches.wake >= 0 && tutti_signals_start_thread(read_events, NULL);
 }
 
 /* No page of these is ever missing or protected, so the kernel's own faults need not be served. */
@@ -259,13 +180,13 @@ static bool watch_pages(const struct watch *watch) {
 
 /* A free one, or that which is over for longest, with its descriptor. NULL: all are in use. */
 static struct watch *find_place(void) {
-    struct watch *found = find(0);
-    if (found) {
-        found->descriptor = open_descriptor();
-        return found;
-    }
+    struct watch *found = NULL;
     for (unsigned i = 0; i < MOST; i++) {
         struct watch *watch = &watches.watch[i];
+        if (!watch->number) {
+            watch->descriptor = open_descriptor();
+            return watch;
+        }
         if (watch->over && (!found || watch->over < found->over))
             found = watch;
     }
@@ -294,20 +215,22 @@ static bool is_plain(uintptr_t first, uintptr_t end) {
     return plain && next >= end;
 }
 
-unsigned long tutti_page_watch_begin(const void *bytes, size_t size,
-                                     void (*gone)(unsigned long watch)) {
+unsigned long tutti_page_watch_begin(const void *bytes, size_t size, void (*gone)(void *argument),
+                                     void *argument) {
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)bytes;
-    struct watch watch = {
-        .first = begin & ~(page - 1), .end = (begin + size + page - 1) & ~(page - 1), .gone = gone};
+    struct watch watch = {.first = begin & ~(page - 1),
+                          .end = (begin + size + page - 1) & ~(page - 1),
+                          .gone = gone,
+                          .argument = argument};
     if (!is_plain(watch.first, watch.end))
         return 0;
     pthread_mutex_lock(&watches.lock);
     start();
-    struct watch *place = watches.broken ? NULL : find_place();
+    struct watch *place = watches.works ? find_place() : NULL;
     if (place) {
         watch.descriptor = place->descriptor;
         if (watch_pages(&watch)) {
-            watch.number = ++watches.made;
+            watch.number = ++watches.made * MOST + (unsigned long)(place - watches.watch);
             *place = watch;
             wake_reader();
         } else if (place->number == 0 && place->descriptor >= 0) {
@@ -318,20 +241,11 @@ unsigned long tutti_page_watch_begin(const void *bytes, size_t size,
     return watch.number;
 }
 
-bool tutti_page_watch_run(void (*run)(void *argument), void *argument) {
-    struct call call = {.run = run, .argument = argument};
-    pthread_mutex_lock(&watches.lock);
-    start();
-    bool works = !watches.broken;
-    if (works) {
-        *watches.last = &call;
-        watches.last = &call.next;
-        pthread_cond_signal(&watches.asked);
-    }
-    while (works && !call.done)
-        pthread_cond_wait(&watches.answered, &watches.lock);
-    pthread_mutex_unlock(&watches.lock);
-    return works;
+/* An empty range is refused with EINVAL, but with EAGAIN as long as something is to be told. */
+bool tutti_page_watch_is_changing(unsigned long number) {
+    struct uffdio_writeprotect nothing = {.range = {.len = 0}};
+    int descriptor = watches.watch[number % MOST].descriptor;
+    return ioctl(descriptor, UFFDIO_WRITEPROTECT, &nothing) != 0 && errno == EAGAIN;
 }
 
 void tutti_page_watch_end(unsigned long number) {

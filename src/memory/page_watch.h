@@ -13,22 +13,21 @@
  */
 
 /*
- * From now on `gone(watch)` is called, by one thread at a time, when that happens to one of the
- * pages with these bytes, and before the thread that does it goes on; once, then the watch is over.
- * Such a thread waits for no longer than a second: it may have what `gone` needs. Returns the
- * watch's number, or 0 if these pages can't be watched: they are not the process's own alone, a
- * part of the C library's heap, watched already, or Linux does not let us.
+ * From now on `gone(argument)` is called when that happens to one of the pages with these bytes,
+ * by one thread for all watches, and before the thread that does it goes on; once, then the watch
+ * is over. That thread may have any lock of the C library's allocator, so `gone` must neither
+ * allocate memory nor wait for one that may, or not for long. Returns the watch's number, or 0 if
+ * these pages can't be watched: they are not the process's own alone, watched already, or Linux
+ * does not let us.
  */
-unsigned long tutti_page_watch_begin(const void *bytes, size_t size,
-                                     void (*gone)(unsigned long watch));
+unsigned long tutti_page_watch_begin(const void *bytes, size_t size, void (*gone)(void *argument),
+                                     void *argument);
 
 /*
- * Calls `run` in the thread that calls `gone`, and returns after it; false: not at all, as
- * nothing can be watched any more. free() gives pages of a heap back with that heap's lock, which
- * `gone` must not need: what it frees should have been allocated in the same thread, which has a
- * heap of its own.
+ * Did the program begin to give some of the pages away, and `gone` has not returned yet? As early as
+ * another thread can get memory at that address. Of a watch that is not over.
  */
-bool tutti_page_watch_run(void (*run)(void *argument), void *argument);
+bool tutti_page_watch_is_changing(unsigned long watch);
 
 /* Ends it. `gone` may be under way still. */
 void tutti_page_watch_end(unsigned long watch);

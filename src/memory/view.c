@@ -250,6 +250,7 @@ void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_devic
         return;
     size_t worth = WORTH_LOCKING * view->size + TO_LOCK, size = home_bytes(view);
     tutti_locked_pages_use(device, view->home, size, bytes);
+    tutti_locked_pages_wait(view->home, size);
     pthread_mutex_lock(&view->lock);
     if (view->moved != TRIED && (view->moved += bytes) >= worth) {
         view->moved = TRIED; /* once */

@@ -60,25 +60,12 @@ static void *serve(void *argument) {
     return NULL;
 }
 
-static bool start_thread(struct pool *pool) {
-    pthread_attr_t attributes;
-    pthread_t thread;
-    sigset_t before;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    tutti_signals_block(&before);
-    int error = pthread_create(&thread, &attributes, serve, pool);
-    tutti_signals_restore(&before);
-    pthread_attr_destroy(&attributes);
-    return error == 0;
-}
-
 static void give(struct pool *pool, struct tutti_job *job) {
     job->next = NULL;
     pthread_mutex_lock(&pool->lock);
     /* A thread that is waking up for an earlier job still counts as waiting. */
     if (pool->queued >= pool->waiting && pool->threads < pool->most) {
-        if (start_thread(pool)) {
+        if (tutti_signals_start_thread(serve, pool)) {
             pool->threads++;
         } else if (pool->threads == 0) {
             pthread_mutex_unlock(&pool->lock);
