@@ -10,6 +10,7 @@ SPECIFICATION_TESTS = \
 	tests/test_subbuffer \
 	tests/test_svm \
 	tests/test_transfer \
+	tests/test_transfer_lanes \
 	tests/test_map \
 	tests/test_image \
 	tests/test_image_kernel \
@@ -143,6 +144,9 @@ tests_test_lanes_SOURCES = tests/test_lanes.c tests/mixing.h tests/slow_gpu.h te
 tests_test_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lanes_LDADD = $(TEST_LIBS)
 
+tests_test_transfer_lanes_SOURCES = tests/test_transfer_lanes.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_transfer_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_transfer_lanes_LDADD = $(TEST_LIBS)
 tests_test_far_ahead_SOURCES = tests/test_far_ahead.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_far_ahead_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_far_ahead_LDADD = $(TEST_LIBS)

@@ -153,7 +153,9 @@ static cl_int CL_API_CALL slow_profile(cl_event event, cl_profiling_info what, s
     cl_device_id of;
     real.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(on), &on, NULL);
     real.clGetCommandQueueInfo(on, CL_QUEUE_DEVICE, sizeof(of), &of, NULL);
+    pthread_mutex_lock(&slow.lock);
     cl_ulong length = is_gpu(of) ? slow.length : slow.beside;
+    pthread_mutex_unlock(&slow.lock);
     if (what != CL_PROFILING_COMMAND_START || length == 0)
         return real.clGetEventProfilingInfo(event, what, size, value, size_ret);
     cl_int result =

@@ -60,6 +60,14 @@ bool tutti_stay_orders(struct tutti_view *view, const struct tutti_real_device *
     return orders;
 }
 
+bool tutti_stay_is_downloaded(struct tutti_view *view) {
+    pthread_mutex_lock(&lock);
+    const struct tutti_stay *stay = view->stay;
+    bool downloaded = stay && stay->downloaded && atomic_load(&stay->under_way) > 0;
+    pthread_mutex_unlock(&lock);
+    return downloaded;
+}
+
 struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_access_mode mode) {
     pthread_mutex_lock(&lock);
     struct tutti_stay *stay = view->stay;

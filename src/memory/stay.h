@@ -6,6 +6,9 @@
 
 struct tutti_device_use;
 
+/* Lanes of a GPU whose batches wait for those of the others: kernels, uploads, downloads. */
+#define TUTTI_LANE_SLOTS 3
+
 /*
  * A view that stays on a device from one command to the next: it is acquired there, so that
  * commands can use it without asking StarPU for each. Others are ordered behind by StarPU, and get
@@ -39,6 +42,11 @@ struct tutti_stay {
      */
     atomic_uint under_way, writers;
     unsigned lanes, written;
+    /* The turns (batch.h) of the last one in each slot (lanes.h), and of the last one that writes.
+     */
+    unsigned turn[TUTTI_LANE_SLOTS], wrote;
+    bool crosses;    /* transfers on lanes of their own used it, */
+    bool downloaded; /* and the last one reads it there */
     struct tutti_stay *next, **link; /* among all that views refer to */
 };
 
@@ -65,6 +73,9 @@ struct tutti_stay *tutti_stay_join(struct tutti_view *view, enum starpu_data_acc
  */
 bool tutti_stay_orders(struct tutti_view *view, const struct tutti_real_device *device,
                        enum starpu_data_access_mode mode);
+
+/* Is it downloaded on a lane of its own, beside kernels? By the dispatching thread. */
+bool tutti_stay_is_downloaded(struct tutti_view *view);
 
 /*
  * Can the view be acquired there at once, without any transfer or allocation? `users`: how many

@@ -21,7 +21,8 @@
 #define MOST_OF_STREAM 128
 #define CLOSE 96
 #define MARKED 32
-#define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
+#define MARKED_TRANSFERS 8 /* on the lanes of transfers, where fewer are */
+#define MOST_PROFILED 4    /* whose times their driver is asked for, one by one, by who waits */
 #define MOST_AT_HOME 4
 /* Of those that could not begin earlier elsewhere; the rest is collected. */
 #define MOST_LONGER 64
@@ -34,9 +35,10 @@
 #define MOST_AHEAD_IN_LANE 4
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
-static atomic_uint unmarked[TUTTI_MAX_DEVICES]; /* since the last one whose end is to be seen */
-static atomic_bool far;                         /* one may have CLOSE of them */
-static atomic_uint delayed[TUTTI_MAX_DEVICES];  /* direct batches that lack a stay yet */
+/* Since the last one whose end is to be seen, of kernels' lanes, uploads and downloads. */
+static atomic_uint unmarked[TUTTI_MAX_DEVICES][TUTTI_LANE_SLOTS];
+static atomic_bool far;                        /* one may have CLOSE of them */
+static atomic_uint delayed[TUTTI_MAX_DEVICES]; /* direct batches that lack a stay yet */
 
 /* µs that those of longer kernels take the device, and how many there are at home. */
 static atomic_uint lone[TUTTI_MAX_DEVICES];
@@ -128,10 +130,13 @@ static void count_commands(struct tutti_batch *batch) {
     unsigned before = atomic_fetch_add(&commands[d], batch->length);
     if (!tutti_lanes_are_of_gpu(batch->device))
         return;
-    unsigned since = atomic_fetch_add(&unmarked[d], batch->length) + batch->length;
-    batch->marked = (before >= MARKED && since >= MARKED) || lets_others_go(batch);
+    bool transfer = batch->lane >= TUTTI_LANE_UPLOADS;
+    atomic_uint *unmarked_here = &unmarked[d][transfer ? tutti_lane_slot(batch->lane) : 0];
+    unsigned since = atomic_fetch_add(unmarked_here, batch->length) + batch->length;
+    batch->marked = (before >= MARKED && since >= (transfer ? MARKED_TRANSFERS : MARKED)) ||
+                    lets_others_go(batch);
     if (batch->marked)
-        atomic_store(&unmarked[d], 0);
+        atomic_store(unmarked_here, 0);
     if (before + batch->length >= CLOSE)
         atomic_store(&far, true);
 }

@@ -2,6 +2,7 @@
 #ifndef TUTTI_BATCH_H
 #define TUTTI_BATCH_H
 
+#include "memory/stay.h"
 #include "sched/device_task.h"
 #include "sched/graph.h"
 
@@ -57,8 +58,10 @@ struct tutti_batch {
     struct tutti_real_device *device;             /* that executes it */
     cl_command_queue queue;                       /* of the device, in this lane (lanes.h); */
     unsigned lane;                                /* NULL: not chosen yet */
-    unsigned after;  /* bits: lanes whose commands it must come after, besides its own's */
-    cl_ulong began;  /* about, host's clock */
+    unsigned turn;  /* counts those of the lane past StarPU on a GPU, from 1 on */
+    unsigned after; /* bits: lanes whose commands it must come after, besides its own's, */
+    unsigned after_turn[TUTTI_LANE_SLOTS]; /* of a GPU's up to this one */
+    cl_ulong began;                        /* about, host's clock */
     cl_event end;    /* of the last command, which holds the reference; or NULL */
     cl_event marker; /* behind it, if there is no such event (execution.h) */
     bool flushed;
@@ -67,6 +70,7 @@ struct tutti_batch {
 
     bool direct;         /* past StarPU (direct.h, crew.h) */
     bool marked;         /* its end is to be seen while others are behind it */
+    bool crosses;        /* of a GPU: others may wait for its end on other lanes */
     unsigned follows;    /* as its commands do (command.h); 0: none does */
     atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
     unsigned looked;     /* when who watches looked at it first; 0: not yet */

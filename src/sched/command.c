@@ -82,6 +82,13 @@ static bool comes_behind(struct tutti_command *command, const struct _cl_event *
     return true;
 }
 
+/* Is all that the command writes among what that one writes, too? */
+static bool is_covered(const struct tutti_command *command, const struct tutti_command *by) {
+    uintptr_t first = (uintptr_t)command->host, other = (uintptr_t)by->host;
+    return by->host_written && first >= other &&
+           first + command->host_size <= other + by->host_size;
+}
+
 /*
  * The program can observe host memory, which StarPU doesn't know: a command that reads what an
  * earlier one writes, or writes what it uses, waits for it.
@@ -96,8 +103,13 @@ static bool order_by_host_memory(cl_command_queue queue, struct tutti_command *c
     for (cl_event e = queue->last_host; e; e = e->previous_host) {
         if (++compared == HOST_RANGES_COMPARED) /* when it is published, all before it are over */
             return tutti_event_add_dependant(e, event, TUTTI_PUBLISHED, false);
-        if (!overlap(e->command, command) || comes_behind(command, e))
+        if (!overlap(e->command, command))
             continue;
+        if (comes_behind(command, e)) {
+            if (is_covered(command, e->command)) /* it came behind all that are before it */
+                return true;
+            continue;
+        }
         if (!tutti_event_add_dependant(e, event, TUTTI_FINISHED, false))
             return false;
         atomic_store_explicit(&queue->host_waits, HOST_WAITS, memory_order_relaxed);

@@ -37,9 +37,10 @@ struct tutti_device_task {
         struct tutti_device_use *before, *after;
         struct tutti_batch *batch;
     } * use;
-    double time;    /* µs on the device that was measured to be best at it; 0: not measured */
-    unsigned parts; /* so many such kernels have room on a device at once (lanes.h) */
-    bool shares;    /* it is executed beside others, or a transfer for such a kernel */
+    double time;     /* µs on the device that was measured to be best at it; 0: not measured */
+    unsigned parts;  /* so many such kernels have room on a device at once (lanes.h) */
+    bool shares;     /* it is executed beside others, or a transfer for such a kernel */
+    unsigned beside; /* a transfer: the lane of its kind, if it is large enough for that; 0: not */
     /* A kernel whose program may be built for more devices later (late_build.h); else all zero. */
     struct {
         cl_program program;

@@ -51,6 +51,11 @@ static void note_use(const struct tutti_batch *batch) {
             atomic_fetch_add(&stay->writers, 1);
         stay->lanes = writes ? lane : stay->lanes | lane;
         stay->written = writes ? lane : stay->written;
+        if (tutti_lane_slot(batch->lane) < TUTTI_LANE_SLOTS)
+            stay->turn[tutti_lane_slot(batch->lane)] = batch->turn;
+        stay->wrote = writes ? batch->turn : stay->wrote;
+        stay->crosses = stay->crosses || lane & TUTTI_TRANSFER_LANES;
+        stay->downloaded = batch->lane == TUTTI_LANE_DOWNLOADS;
     }
 }
 
@@ -65,17 +70,19 @@ static void end_use(const struct tutti_batch *batch) {
     }
 }
 
-/* Where other commands with the same host memory may come behind them. */
-static void show_place(const struct tutti_batch *batch, unsigned place) {
+/*
+ * Where other commands with the same host memory may come behind them, until they are finished:
+ * what has ended on the device, and is still to be completed, need not be waited for either.
+ */
+static void show_place(const struct tutti_batch *batch) {
     bool ordered = tutti_lanes_are_there(batch->device);
     for (struct tutti_device_task *task = batch->first; task && ordered; task = task->next)
         if (task->command.host)
-            atomic_store(&task->command.event->place, place);
+            atomic_store(&task->command.event->place, tutti_direct_place(batch));
 }
 
 void tutti_direct_leave(const struct tutti_batch *batch) {
     end_use(batch);
-    show_place(batch, 0);
     tutti_ahead_leave(batch);
 }
 
@@ -95,7 +102,7 @@ static void step(struct tutti_batch *batch) {
     }
     if (!batch->device->place.synchronous) {
         tutti_direct_start(batch);
-        show_place(batch, tutti_direct_place(batch));
+        show_place(batch);
     }
     struct tutti_real_device *device = batch->device; /* the batch may be over at once */
     tutti_direct_enter(batch);
@@ -257,12 +264,27 @@ static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
     return at_home || early ? choose_by_end(batch) : NULL;
 }
 
+/* It comes after that one of the lane, of a GPU, where the driver waits for others. */
+static void note_turn(struct tutti_batch *batch, unsigned slot, unsigned turn) {
+    if (slot < TUTTI_LANE_SLOTS && (int)(turn - batch->after_turn[slot]) > 0)
+        batch->after_turn[slot] = turn;
+}
+
+static unsigned lane_to_follow(struct tutti_batch *batch) {
+    if (!batch->follows)
+        return 0;
+    unsigned lane = tutti_direct_lane_of(batch->follows), slot = tutti_lane_slot(lane);
+    if (slot < TUTTI_LANE_SLOTS)
+        note_turn(batch, slot, tutti_lanes_turn(batch->device, lane));
+    return 1u << lane;
+}
+
 /*
  * The lanes of what the batch has to come after; in `next`, without those where others are behind
  * it already that only read what the batch reads.
  */
-static unsigned lanes_before(const struct tutti_batch *batch, unsigned *next) {
-    unsigned lanes = batch->follows ? 1u << tutti_direct_lane_of(batch->follows) : 0;
+static unsigned lanes_before(struct tutti_batch *batch, unsigned *next) {
+    unsigned lanes = lane_to_follow(batch);
     *next = lanes;
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
@@ -278,6 +300,11 @@ static unsigned lanes_before(const struct tutti_batch *batch, unsigned *next) {
         lanes |= own;
         if (!reads || under_way <= writers)
             *next |= own;
+        for (; own; own &= own - 1) {
+            unsigned slot = tutti_lane_slot((unsigned)__builtin_ctz(own));
+            if (slot < TUTTI_LANE_SLOTS)
+                note_turn(batch, slot, reads ? stay->wrote : stay->turn[slot]);
+        }
     }
     return lanes;
 }
@@ -294,35 +321,57 @@ static unsigned choose_lane_of_stream(const struct tutti_batch *batch, unsigned 
                : tutti_lanes_choose(batch->device, tutti_lanes_for(batch, batch->device), false);
 }
 
+/* Does it use what transfers on lanes of their own use, too? Then others may wait for its end. */
+static bool uses_crossed(const struct tutti_batch *batch) {
+    bool found = false;
+    for (unsigned i = 0; i < batch->count && !found; i++)
+        found = batch->use[i].stay && batch->use[i].stay->crosses;
+    return found;
+}
+
 /*
- * Behind commands that are under way the batch must go to their lane, where it is measured or not
- * as they are; unless the device executes each in the call. Beside them it is not measured, as it
- * may take longer than alone.
+ * Of a GPU with commands under way: the batch must go to their lane, where it is measured or not as
+ * they are, but for transfers; unless the device executes each in the call. Beside them it is not
+ * measured, as it may take longer than alone. False: none will do.
  */
+static bool choose_lane_beside(struct tutti_batch *batch, unsigned before, unsigned for_transfer,
+                               unsigned *lane) {
+    const struct tutti_real_device *device = batch->device;
+    unsigned lanes = tutti_lanes_for(batch, device), kernels = before & ~TUTTI_TRANSFER_LANES;
+    bool profiled = false;
+    for (struct tutti_device_task *task = batch->first; task; task = task->next) {
+        task->measured = task->command.event->profiled;
+        task->timed = false;
+        profiled = profiled || task->measured;
+    }
+    if (for_transfer && kernels <= 1)
+        *lane = for_transfer;
+    else
+        *lane = kernels ? (unsigned)__builtin_ctz(kernels)
+                        : tutti_lanes_choose(device, lanes, profiled);
+    bool several = (kernels & (kernels - 1)) != 0;
+    bool untimed = profiled && *lane < TUTTI_LANE_MEASURED;
+    if (several || untimed)
+        return false;
+    batch->after = before & ~(1u << *lane);
+    batch->crosses = *lane >= TUTTI_LANE_UPLOADS || uses_crossed(batch);
+    return true;
+}
+
 static bool choose_lane(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
     unsigned next, before = lanes_before(batch, &next), lane;
+    unsigned for_transfer = tutti_lanes_choose_for_transfer(batch, device);
     if (tutti_direct_streams(device)) {
         tutti_execution_choose_measured(batch);
         lane = choose_lane_of_stream(batch, next);
         batch->after = before;
     } else if (tutti_ahead_commands(device) == 0 || device->place.synchronous) {
         lane = tutti_execution_choose_lane(batch);
-    } else {
-        unsigned lanes = tutti_lanes_for(batch, device);
-        bool profiled = false;
-        for (struct tutti_device_task *task = batch->first; task; task = task->next) {
-            task->measured = task->command.event->profiled;
-            task->timed = false;
-            profiled = profiled || task->measured;
-        }
-        lane =
-            before ? (unsigned)__builtin_ctz(before) : tutti_lanes_choose(device, lanes, profiled);
-        bool several = (before & (before - 1)) != 0;
-        bool untimed = profiled && lane < TUTTI_LANE_MEASURED;
-        if (several || untimed)
-            return false;
+    } else if (!choose_lane_beside(batch, before, for_transfer, &lane)) {
+        return false;
     }
+    batch->direct = true;
     tutti_lanes_enter(batch, lane);
     return true;
 }
@@ -408,7 +457,6 @@ static bool submit(struct tutti_batch *batch) {
         batch->device = NULL;
         return false;
     }
-    batch->direct = true;
     tutti_batch_note_ready(batch);
     tutti_ahead_delay(device, true);
     atomic_init(&batch->missing, 1);

@@ -62,7 +62,7 @@ struct _cl_event {
     cl_ulong number;                        /* constant; those before it there have lower ones */
     bool after_all;                         /* constant; it waits for all of them */
     cl_event previous_host, next_host;      /* in its queue, those that use the program's memory */
-    /* Not 0: its command is past StarPU on a device's queue, this one (direct_end.h). */
+    /* Not 0: its command is, or was, on this queue of a device past StarPU (direct_end.h). */
     atomic_uint place;
     struct tutti_command *command;              /* until it is done */
     cl_ulong queued, submitted, started, ended; /* profiling, ns of the host's clock */

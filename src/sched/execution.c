@@ -62,7 +62,8 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
     const struct tutti_storage *few[16], **storage = few;
     struct tutti_storage windows[TUTTI_WINDOWS_AT_ONCE];
     /* The queue is in order: the end of the last command is the end of all. */
-    bool wants_event = task->measured || (!task->next && ending == TUTTI_ENDS_LATER);
+    bool wants_event =
+        task->measured || (!task->next && (ending == TUTTI_ENDS_LATER || batch->crosses));
     /* What ends in the call needs no queue in common with others; profiling costs time. */
     bool in_call = tutti_device_executes_in_call(device);
     cl_command_queue queue = in_call && !task->measured ? device->place.kernels : batch->queue;
@@ -156,6 +157,7 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
         batch->end = task->real;
         batch->over = task->result == CL_COMPLETE;
     }
+    tutti_lanes_note_enqueued(batch, ending == TUTTI_ENDS_UNSEEN);
     batch->outcome = CL_COMPLETE;
     batch->flushed = ending == TUTTI_ENDS_LATER && batch->end;
     if (batch->flushed)

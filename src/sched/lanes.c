@@ -17,6 +17,7 @@
 #define ITEMS_PER_UNIT 512
 /* With room for fewer kernels at once, one that is measured meanwhile would seem longer. */
 #define LEAST_PARTS 4
+#define MOST_ENDS 8 /* of a lane, that are known; of earlier ones a later one serves */
 
 static struct lanes {
     pthread_mutex_t lock; /* held while a queue is made */
@@ -24,6 +25,18 @@ static struct lanes {
     atomic_uint commands[TUTTI_ALL_LANES]; /* on each, */
     atomic_uint aside;                     /* on all that are aside, */
     atomic_uint slow;                      /* and of what shares the device on the others */
+    atomic_uint downloads;                 /* of those, larger ones */
+    bool streams; /* the last larger upload was enqueued beside one; for the dispatching thread, */
+    unsigned turn[TUTTI_LANE_SLOTS]; /* as this: batches past StarPU */
+    /* Of a GPU, guarded by its `enqueues`: the turn of the last one that is on its queue, and ends.
+     */
+    unsigned enqueued[TUTTI_LANE_SLOTS];
+    struct end {
+        unsigned turn;
+        cl_event event; /* retained; NULL: there is none */
+        bool flushed;
+    } end[TUTTI_LANE_SLOTS][MOST_ENDS];
+    unsigned next_end[TUTTI_LANE_SLOTS];
     /* The rest is for devices that stream, and guarded by their `enqueues`. */
     cl_event tail[TUTTI_MOST_LANES]; /* of each lane, retained; NULL: not known */
     unsigned alone, lane_of_alone;   /* counts batches that are to be alone, and where one is */
@@ -147,10 +160,35 @@ unsigned tutti_lanes_choose(const struct tutti_real_device *device, unsigned cou
     return best;
 }
 
+bool tutti_lanes_download(const struct tutti_real_device *device) {
+    return atomic_load(&lanes[device->index].downloads) > 0;
+}
+
+/*
+ * The driver's waits between queues cost a program of one frame more than it gains. It has several
+ * under way if it uploads while it still reads.
+ */
+unsigned tutti_lanes_choose_for_transfer(const struct tutti_batch *batch,
+                                         const struct tutti_real_device *device) {
+    const struct tutti_device_task *task = batch->first;
+    struct lanes *own = &lanes[device->index];
+    if (!task->beside || batch->length > 1 || task->command.event->caller_runs ||
+        task->command.event->profiled)
+        return 0;
+    if (task->beside == TUTTI_LANE_UPLOADS)
+        own->streams = tutti_lanes_download(device);
+    return own->streams ? task->beside : 0;
+}
+
+unsigned tutti_lanes_turn(const struct tutti_real_device *device, unsigned lane) {
+    return lanes[device->index].turn[tutti_lane_slot(lane)];
+}
+
 /* NULL: it can't be made. */
 static cl_command_queue make_queue(const struct tutti_real_device *device, unsigned lane) {
     cl_int error;
-    bool profiles = lane >= TUTTI_LANE_MEASURED || tutti_device_has_one_queue(device);
+    bool profiles = (lane >= TUTTI_LANE_MEASURED && lane < TUTTI_LANE_UPLOADS) ||
+                    tutti_device_has_one_queue(device);
     cl_command_queue queue = device->dispatch->clCreateCommandQueue(
         device->place.context, device->id, profiles ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     if (error == CL_SUCCESS)
@@ -181,23 +219,33 @@ static cl_command_queue queue_of(const struct tutti_real_device *device, unsigne
 /* Where such a batch on that lane is counted, or NULL. */
 static atomic_uint *counter_of(const struct tutti_batch *batch, unsigned lane) {
     struct lanes *own = &lanes[batch->device->index];
-    return tutti_lane_is_aside(lane) ? &own->aside : tutti_lanes_are_for(batch) ? &own->slow : NULL;
+    return tutti_lane_is_aside(lane)                                 ? &own->aside
+           : lane < TUTTI_LANE_UPLOADS && tutti_lanes_are_for(batch) ? &own->slow
+                                                                     : NULL;
+}
+
+static bool downloads(const struct tutti_batch *batch) {
+    return batch->first->beside == TUTTI_LANE_DOWNLOADS;
 }
 
 void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
     const struct tutti_real_device *device = batch->device;
     batch->queue = queue_of(device, lane);
     if (!batch->queue) {
-        lane -= lane % TUTTI_MOST_LANES;
+        lane = lane < TUTTI_LANE_MEASURED || lane >= TUTTI_LANE_UPLOADS ? 0 : TUTTI_LANE_MEASURED;
         batch->queue = queue_of(device, lane);
     }
     batch->lane = lane;
+    if (batch->direct && tutti_lane_slot(lane) < TUTTI_LANE_SLOTS)
+        batch->turn = ++lanes[device->index].turn[tutti_lane_slot(lane)];
     atomic_fetch_add_explicit(&lanes[device->index].commands[lane], batch->length,
                               memory_order_relaxed);
     atomic_uint *counter = counter_of(batch, lane);
     if (counter)
         atomic_fetch_add(counter, batch->length);
-    if (tutti_lane_is_aside(lane))
+    if (downloads(batch))
+        atomic_fetch_add(&lanes[device->index].downloads, 1);
+    if (lane != 0 && lane != TUTTI_LANE_MEASURED)
         tutti_log(DEBUG, "%s: %u commands in lane %u", device->name, batch->length, lane);
 }
 
@@ -209,6 +257,8 @@ void tutti_lanes_leave(struct tutti_batch *batch) {
     atomic_uint *counter = counter_of(batch, batch->lane);
     if (counter)
         atomic_fetch_sub(counter, batch->length);
+    if (downloads(batch))
+        atomic_fetch_sub(&lanes[batch->device->index].downloads, 1);
     batch->queue = NULL;
 }
 
@@ -257,22 +307,88 @@ static unsigned apart_from(struct lanes *own, const struct tutti_batch *batch) {
     return others;
 }
 
+static bool is_before(unsigned turn, unsigned other) { return (int)(turn - other) < 0; }
+
+/* Takes the reference. */
+static struct end *add_end(struct lanes *own, unsigned slot, unsigned turn, cl_event event,
+                           const cl_icd_dispatch *driver) {
+    struct end *end = &own->end[slot][own->next_end[slot]++ % MOST_ENDS];
+    if (end->event)
+        driver->clReleaseEvent(end->event);
+    *end = (struct end){.turn = turn, .event = event};
+    return end;
+}
+
+void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
+    const struct tutti_real_device *device = batch->device;
+    struct lanes *own = &lanes[device->index];
+    unsigned slot = tutti_lane_slot(batch->lane);
+    if (!batch->direct || slot == TUTTI_LANE_SLOTS || !tutti_lanes_are_of_gpu(device))
+        return;
+    own->enqueued[slot] = batch->turn;
+    if (!batch->crosses || !batch->end)
+        return;
+    struct tutti_device_task *task = batch->first;
+    while (task->next)
+        task = task->next;
+    if (unseen && !task->measured) {
+        add_end(own, slot, batch->turn, batch->end, device->dispatch);
+        batch->end = task->real = NULL;
+    } else if (device->dispatch->clRetainEvent(batch->end) == CL_SUCCESS) {
+        add_end(own, slot, batch->turn, batch->end, device->dispatch);
+    }
+}
+
+/*
+ * The earliest known end on a GPU's lane of all that the batch must come after there; NULL: its
+ * queue must be empty.
+ */
+static cl_event find_end(const struct tutti_batch *batch, unsigned lane) {
+    const struct tutti_real_device *device = batch->device;
+    struct lanes *own = &lanes[device->index];
+    unsigned slot = tutti_lane_slot(lane);
+    struct end *found = NULL;
+    cl_command_queue queue = queue_of(device, lane);
+    cl_event marker = NULL;
+    if (slot == TUTTI_LANE_SLOTS)
+        return NULL;
+    for (struct end *end = own->end[slot]; end < own->end[slot] + MOST_ENDS; end++)
+        if (end->event && !is_before(end->turn, batch->after_turn[slot]) &&
+            (!found || is_before(end->turn, found->turn)))
+            found = end;
+    if (!found) {
+        if (device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)
+            return NULL;
+        found = add_end(own, slot, own->enqueued[slot], marker, device->dispatch);
+    }
+    if (!found->flushed)
+        device->dispatch->clFlush(queue); /* else other queues may wait for ever (5.13) */
+    found->flushed = true;
+    return found->event;
+}
+
 cl_int tutti_lanes_join(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
-    const cl_icd_dispatch *driver = device->dispatch;
-    struct lanes *own = &lanes[device->index];
-    cl_event tail[TUTTI_MOST_LANES];
+    cl_event end[TUTTI_ALL_LANES];
     cl_uint count = 0;
-    if (!tutti_direct_streams(device))
+    cl_int error = CL_SUCCESS;
+    unsigned after = batch->after |
+                     (tutti_direct_streams(device) ? apart_from(&lanes[device->index], batch) : 0);
+    after &= ~(1u << batch->lane);
+    if (!after)
         return CL_SUCCESS;
-    unsigned after = (batch->after | apart_from(own, batch)) & ~(1u << batch->lane);
-    for (; after; after &= after - 1) {
+    tutti_driver_take(device);
+    for (; after && error == CL_SUCCESS; after &= after - 1) {
         unsigned lane = (unsigned)__builtin_ctz(after);
-        if (own->tail[lane])
-            tail[count++] = own->tail[lane];
+        end[count] =
+            tutti_direct_streams(device) ? lanes[device->index].tail[lane] : find_end(batch, lane);
+        if (end[count])
+            count++;
         else if (tutti_driver_finish(device, queue_of(device, lane)) != CL_SUCCESS)
-            return CL_OUT_OF_RESOURCES;
+            error = CL_OUT_OF_RESOURCES;
     }
-    return count ? driver->clEnqueueBarrierWithWaitList(batch->queue, count, tail, NULL)
-                 : CL_SUCCESS;
+    if (count && error == CL_SUCCESS)
+        error = device->dispatch->clEnqueueBarrierWithWaitList(batch->queue, count, end, NULL);
+    tutti_driver_give(device);
+    return error;
 }

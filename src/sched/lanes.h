@@ -13,15 +13,33 @@
  * that does not share the device. As many more are a GPU's queues with profiling; a CPU's all have
  * it.
  *
- * On a GPU nothing on one lane waits for what is on another: StarPU has waited for it, or it is the
- * lane of what must come before (direct.c). On a CPU the driver waits for other lanes.
+ * And a GPU has a lane for uploads and one for downloads: of a program that goes on with the next
+ * frame while the last one is still read, those of both directions and its kernels are executed at
+ * the same time.
+ *
+ * On a GPU nothing on one lane of kernels waits for what is on another: StarPU has waited for it,
+ * or it is the lane of what must come before (direct.c). Between the first one and those of
+ * transfers, and on a CPU, the driver waits for other lanes.
  */
-#define TUTTI_MOST_LANES 16
-#define TUTTI_LANE_MEASURED TUTTI_MOST_LANES   /* the first with profiling */
-#define TUTTI_ALL_LANES (2 * TUTTI_MOST_LANES) /* their bits fit in an unsigned */
+#define TUTTI_MOST_LANES 15
+#define TUTTI_LANE_MEASURED TUTTI_MOST_LANES /* the first with profiling */
+#define TUTTI_LANE_UPLOADS (2 * TUTTI_MOST_LANES)
+#define TUTTI_LANE_DOWNLOADS (TUTTI_LANE_UPLOADS + 1)
+#define TUTTI_ALL_LANES (TUTTI_LANE_DOWNLOADS + 1) /* their bits fit in an unsigned */
+#define TUTTI_TRANSFER_LANES (1u << TUTTI_LANE_UPLOADS | 1u << TUTTI_LANE_DOWNLOADS)
 
-/* Is it another one than the first of its kind? */
-static inline bool tutti_lane_is_aside(unsigned lane) { return lane % TUTTI_MOST_LANES > 0; }
+/* Is it another one of kernels than the first of its kind? */
+static inline bool tutti_lane_is_aside(unsigned lane) {
+    return lane < TUTTI_LANE_UPLOADS && lane % TUTTI_MOST_LANES > 0;
+}
+
+/* Its place among those that the driver waits for on a GPU (stay.h, batch.h), or one behind them.
+ */
+static inline unsigned tutti_lane_slot(unsigned lane) {
+    return lane == 0                   ? 0
+           : lane < TUTTI_LANE_UPLOADS ? TUTTI_LANE_SLOTS
+                                       : lane - TUTTI_LANE_UPLOADS + 1;
+}
 
 /* Does the device have several queues for kernels at all? */
 bool tutti_lanes_are_there(const struct tutti_real_device *device);
@@ -71,12 +89,31 @@ unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_rea
 /* The lane with the fewest commands among the first `count`, with profiling or without. */
 unsigned tutti_lanes_choose(const struct tutti_real_device *device, unsigned count, bool measured);
 
+/* Is there a larger download under way, so that an upload would be better beside it? */
+bool tutti_lanes_download(const struct tutti_real_device *device);
+
+/*
+ * The lane of transfers where the batch is better, as it is a larger one of page-locked memory that
+ * the program does not wait for; 0: none. For the dispatching thread, once for each batch.
+ */
+unsigned tutti_lanes_choose_for_transfer(const struct tutti_batch *batch,
+                                         const struct tutti_real_device *device);
+
+/* The turn of the last one past StarPU on that lane. For the dispatching thread. */
+unsigned tutti_lanes_turn(const struct tutti_real_device *device, unsigned lane);
+
 /*
  * Before the batch's commands are enqueued: they come after those of the lanes in `after`, and, on
  * PoCL, after those of others that must not be executed at the same time (pocl.h). Returns the
- * driver's error. With the device's `enqueues` lock, as the next two.
+ * driver's error. With the device's `enqueues` lock, as the next three.
  */
 cl_int tutti_lanes_join(struct tutti_batch *batch);
+
+/*
+ * The batch's commands are enqueued: others may come after them. Notes the end of one that crosses
+ * for those; the batch has it no more if it ends `unseen`.
+ */
+void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen);
 
 /* The end of the last command on the batch's lane of a device that streams; NULL: nothing tells. */
 void tutti_lanes_note_tail(const struct tutti_batch *batch, cl_event end);

@@ -2,6 +2,7 @@
 #include "sched/launch.h"
 
 #include "memory/coherence.h"
+#include "memory/stay.h"
 #include "memory/version.h"
 #include "memory/window.h"
 #include "recycler.h"
@@ -113,7 +114,8 @@ static void take_versions(struct launch *launch) {
         if (task->use[i].mode == STARPU_W)
             task->use[i].view = tutti_version_take_for_launch(
                 launch->call.mem[i], !task->command.keeps_storage,
-                several && !waits_anyway(task, launch->call.mem[i]->view));
+                (several && !waits_anyway(task, launch->call.mem[i]->view)) ||
+                    tutti_stay_is_downloaded(launch->call.mem[i]->view));
 }
 
 /* Parts become windows, or windows parts, where that is better. False when out of memory. */

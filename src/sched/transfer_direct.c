@@ -28,6 +28,7 @@
 #define LARGEST_PINNED ((size_t)4 << 20)
 #define LARGEST_MAPPED ((size_t)16 << 20)
 #define LARGEST_STREAMED ((size_t)4 << 20)
+#define LEAST_BESIDE ((size_t)512 << 10) /* of a stream: less is not worth the driver's waits */
 #define LEAST_BLOCKING_WRITE ((size_t)16 << 10)
 #define MOST_BLOCKING ((size_t)4 << 20) /* device_copy.c says why */
 #define MOST_BEHIND 1000.0              /* µs of longer kernels, which a blocking one waits for */
@@ -209,6 +210,23 @@ static bool is_doubtful(const struct tutti_transfer *transfer) {
     return doubtful || (transfer->writes && !tutti_transfer_is_mapped(transfer));
 }
 
+/*
+ * Of a stream, the next upload need not wait for the kernels of the last one: fresh storage, which
+ * is on the same device. Unless it would be collected with those.
+ */
+static struct tutti_view *take_version(struct tutti_transfer *transfer, bool whole) {
+    struct tutti_device_task *task = &transfer->task;
+    struct tutti_device_use *use = &transfer->direct[0];
+    struct tutti_real_device *seat = use->view->seat;
+    bool fresh = whole && task->beside && !task->command.keeps_storage && seat &&
+                 tutti_lanes_download(seat) && tutti_direct_would_take(task);
+    struct tutti_view *view = tutti_version_take(transfer->mem[0], fresh, TUTTI_USER_DEVICE);
+    if (!view->seat)
+        view->seat = seat;
+    view->defined = true;
+    return use->view = view;
+}
+
 static bool go_direct(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     struct tutti_device_task *task = &transfer->task;
@@ -229,7 +247,10 @@ static bool go_direct(struct tutti_transfer *transfer) {
     };
     if (!tutti_batch_would_take(task))
         return false;
-    transfer->view[0] = tutti_version_take(mem, false, TUTTI_USER_DEVICE);
+    if (!transfer->mapping && !is_at_home(view) &&
+        tutti_region_bytes(&transfer->region) >= LEAST_BESIDE && is_pinned(transfer))
+        task->beside = up ? TUTTI_LANE_UPLOADS : TUTTI_LANE_DOWNLOADS;
+    transfer->view[0] = take_version(transfer, whole);
     if (transfer->mapping == TUTTI_UNMAP && is_doubtful(transfer)) {
         tutti_version_give_back(transfer->view[0], TUTTI_USER_DEVICE);
         transfer->view[0] = NULL;
