@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-enum { N = 160 << 10, HALF = N / 2, BYTES = N * sizeof(cl_int), SLOTS = 4, BUFFERS = 4 };
+enum { N = 320 << 10, HALF = N / 2, BYTES = N * sizeof(cl_int), SLOTS = 4, BUFFERS = 4 };
 enum { LENGTH = 12000 /* ns */, WARM = 8 };
 
 static const char source[] = "kernel void next(global const int *in, global int *out) {"

@@ -6,8 +6,8 @@
 
 struct tutti_device_use;
 
-/* Lanes of a GPU whose batches wait for those of the others: kernels, uploads, downloads. */
-#define TUTTI_LANE_SLOTS 3
+/* Lanes of a GPU whose batches wait for those of the others (lanes.h). */
+#define TUTTI_LANE_SLOTS 4
 
 /*
  * A view that stays on a device from one command to the next: it is acquired there, so that
@@ -45,8 +45,7 @@ struct tutti_stay {
     /* The turns (batch.h) of the last one in each slot (lanes.h), and of the last one that writes.
      */
     unsigned turn[TUTTI_LANE_SLOTS], wrote;
-    bool crosses;    /* transfers on lanes of their own used it, */
-    bool downloaded; /* and the last one reads it there */
+    bool downloaded; /* the last one is a transfer on a lane of its own, which reads it */
     struct tutti_stay *next, **link; /* among all that views refer to */
 };
 

@@ -70,7 +70,6 @@ struct tutti_batch {
 
     bool direct;         /* past StarPU (direct.h, crew.h) */
     bool marked;         /* its end is to be seen while others are behind it */
-    bool crosses;        /* of a GPU: others may wait for its end on other lanes */
     unsigned follows;    /* as its commands do (command.h); 0: none does */
     atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
     unsigned looked;     /* when who watches looked at it first; 0: not yet */

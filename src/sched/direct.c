@@ -54,7 +54,6 @@ static void note_use(const struct tutti_batch *batch) {
         if (tutti_lane_slot(batch->lane) < TUTTI_LANE_SLOTS)
             stay->turn[tutti_lane_slot(batch->lane)] = batch->turn;
         stay->wrote = writes ? batch->turn : stay->wrote;
-        stay->crosses = stay->crosses || lane & TUTTI_TRANSFER_LANES;
         stay->downloaded = batch->lane == TUTTI_LANE_DOWNLOADS;
     }
 }
@@ -321,40 +320,42 @@ static unsigned choose_lane_of_stream(const struct tutti_batch *batch, unsigned 
                : tutti_lanes_choose(batch->device, tutti_lanes_for(batch, batch->device), false);
 }
 
-/* Does it use what transfers on lanes of their own use, too? Then others may wait for its end. */
-static bool uses_crossed(const struct tutti_batch *batch) {
-    bool found = false;
-    for (unsigned i = 0; i < batch->count && !found; i++)
-        found = batch->use[i].stay && batch->use[i].stay->crosses;
-    return found;
+/*
+ * Of a GPU with commands under way: the lane of those that the batch must come after; what is on
+ * several first ones, and on those of transfers, the driver waits for. TUTTI_ALL_LANES: none will
+ * do.
+ */
+static unsigned choose_lane_behind(const struct tutti_batch *batch, unsigned kernels,
+                                   bool profiled) {
+    const struct tutti_real_device *device = batch->device;
+    if (!kernels)
+        return tutti_lanes_choose(device, tutti_lanes_for(batch, device), profiled);
+    if (!(kernels & ~TUTTI_FIRST_LANES))
+        return profiled || !(kernels & 1u) ? TUTTI_LANE_MEASURED : 0;
+    unsigned lane = (unsigned)__builtin_ctz(kernels);
+    bool several = (kernels & (kernels - 1)) != 0;
+    return several || (profiled && lane < TUTTI_LANE_MEASURED) ? TUTTI_ALL_LANES : lane;
 }
 
 /*
- * Of a GPU with commands under way: the batch must go to their lane, where it is measured or not as
- * they are, but for transfers; unless the device executes each in the call. Beside them it is not
- * measured, as it may take longer than alone. False: none will do.
+ * Unless the device executes each in the call. Beside others the batch is not measured, as it may
+ * take longer than alone.
  */
 static bool choose_lane_beside(struct tutti_batch *batch, unsigned before, unsigned for_transfer,
                                unsigned *lane) {
-    const struct tutti_real_device *device = batch->device;
-    unsigned lanes = tutti_lanes_for(batch, device), kernels = before & ~TUTTI_TRANSFER_LANES;
+    unsigned kernels = before & ~TUTTI_TRANSFER_LANES;
     bool profiled = false;
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         task->measured = task->command.event->profiled;
         task->timed = false;
         profiled = profiled || task->measured;
     }
-    if (for_transfer && kernels <= 1)
-        *lane = for_transfer;
-    else
-        *lane = kernels ? (unsigned)__builtin_ctz(kernels)
-                        : tutti_lanes_choose(device, lanes, profiled);
-    bool several = (kernels & (kernels - 1)) != 0;
-    bool untimed = profiled && *lane < TUTTI_LANE_MEASURED;
-    if (several || untimed)
+    *lane = for_transfer && !(kernels & ~TUTTI_FIRST_LANES)
+                ? for_transfer
+                : choose_lane_behind(batch, kernels, profiled);
+    if (*lane == TUTTI_ALL_LANES)
         return false;
     batch->after = before & ~(1u << *lane);
-    batch->crosses = *lane >= TUTTI_LANE_UPLOADS || uses_crossed(batch);
     return true;
 }
 

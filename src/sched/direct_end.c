@@ -22,6 +22,7 @@
 #define RARELY 400000u   /* at most, while the program waits for all that there is, */
 #define SELDOM 1000000u  /* and while there is nothing */
 #define AWAITED 4000000u /* or a thread waits that sees to it afterwards */
+#define KEPT 1000000u    /* or the program is close behind, which sees to it again and again */
 #define DROWSY 5000000u  /* without anything to look after: the thread goes */
 
 /* One thread at a time for each lane, so that commands end in the order of their execution. */
@@ -37,6 +38,7 @@ static struct {
     unsigned count_in[LANES], lanes; /* of each lane; lanes that have some */
     unsigned look;                   /* counts the thread's looks */
     unsigned awaiting;               /* threads in await_last_before */
+    cl_ulong kept;                   /* when the program last saw to what it is too far ahead of */
     struct tutti_job watch;
     bool watched, hurry, stopped;
 } direct = {
@@ -271,7 +273,8 @@ static void watch(struct tutti_job *job) {
     pthread_mutex_lock(&direct.lock);
     while (!direct.stopped && (direct.first || tutti_runtime_now() - worked < DROWSY)) {
         /* A look takes a core from the kernels, for some 10 µs. */
-        bool awaited = direct.awaiting > 0 && !direct.hurry;
+        bool kept = tutti_runtime_now() - direct.kept < KEPT;
+        bool awaited = (direct.awaiting > 0 || kept) && !direct.hurry;
         struct tutti_batch *batch = awaited ? NULL : find_ripe();
         if (batch) {
             unsigned lane = lane_of(batch);
@@ -283,7 +286,7 @@ static void watch(struct tutti_job *job) {
         } else {
             if (!direct.first)
                 direct.hurry = false;
-            doze(awaited ? AWAITED : direct.first ? length : SELDOM);
+            doze(kept ? KEPT : awaited ? AWAITED : direct.first ? length : SELDOM);
             length = 2 * length < RARELY ? 2 * length : RARELY;
         }
     }
@@ -391,21 +394,29 @@ static void await_last_before(cl_event event) {
     pthread_mutex_unlock(&direct.lock);
 }
 
-/* Completes the lane's oldest batch if it is known to be over, or has that end. */
-static bool complete_over(unsigned lane, cl_event end) {
+/* Completes the lane's oldest batch if an event that there is tells that it is over. */
+static bool complete_over(unsigned lane) {
     pthread_mutex_lock(&completing[lane]);
     pthread_mutex_lock(&direct.lock);
-    const struct tutti_batch *first = direct.first;
+    struct tutti_batch *first = direct.first;
     while (first && lane_of(first) != lane)
         first = first->next_direct;
-    bool over = first && (first->over || first->end == end);
-    struct tutti_batch *batch = over ? take_next(lane) : NULL;
+    bool told = first && (first->over || first->end || find_marked(first, lane));
+    struct tutti_batch *batch = told && is_known_over(first) ? take_next(lane) : NULL;
     pthread_mutex_unlock(&direct.lock);
     if (batch)
         complete(batch);
     else
         pthread_mutex_unlock(&completing[lane]);
     return batch != NULL;
+}
+
+/* Those of the device that have batches, as bits. Lock held. */
+static unsigned lanes_of(const struct tutti_real_device *device) {
+    unsigned lanes = 0;
+    for (unsigned i = 0; i < TUTTI_ALL_LANES; i++)
+        lanes |= direct.count_in[device->index * TUTTI_ALL_LANES + i] ? 1u << i : 0;
+    return lanes;
 }
 
 bool tutti_direct_await_marked(struct tutti_real_device *device) {
@@ -418,11 +429,14 @@ bool tutti_direct_await_marked(struct tutti_real_device *device) {
     cl_event end = batch ? end_of_marked(lane) : NULL;
     if (!end)
         return false;
-    device->dispatch->clRetainEvent(end);
     await_marked(device, end);
-    while (complete_over(lane, end))
-        ;
-    device->dispatch->clReleaseEvent(end);
+    pthread_mutex_lock(&direct.lock);
+    direct.kept = tutti_runtime_now();
+    unsigned lanes = lanes_of(device);
+    pthread_mutex_unlock(&direct.lock);
+    for (; lanes; lanes &= lanes - 1)
+        while (complete_over(device->index * TUTTI_ALL_LANES + (unsigned)__builtin_ctz(lanes)))
+            ;
     return true;
 }
 

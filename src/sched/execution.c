@@ -63,7 +63,8 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
     struct tutti_storage windows[TUTTI_WINDOWS_AT_ONCE];
     /* The queue is in order: the end of the last command is the end of all. */
     bool wants_event =
-        task->measured || (!task->next && (ending == TUTTI_ENDS_LATER || batch->crosses));
+        task->measured ||
+        (!task->next && (ending == TUTTI_ENDS_LATER || batch->lane >= TUTTI_LANE_UPLOADS));
     /* What ends in the call needs no queue in common with others; profiling costs time. */
     bool in_call = tutti_device_executes_in_call(device);
     cl_command_queue queue = in_call && !task->measured ? device->place.kernels : batch->queue;

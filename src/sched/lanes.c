@@ -326,17 +326,14 @@ void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
     if (!batch->direct || slot == TUTTI_LANE_SLOTS || !tutti_lanes_are_of_gpu(device))
         return;
     own->enqueued[slot] = batch->turn;
-    if (!batch->crosses || !batch->end)
+    if (!batch->end)
         return;
-    struct tutti_device_task *task = batch->first;
-    while (task->next)
-        task = task->next;
-    if (unseen && !task->measured) {
-        add_end(own, slot, batch->turn, batch->end, device->dispatch);
-        batch->end = task->real = NULL;
-    } else if (device->dispatch->clRetainEvent(batch->end) == CL_SUCCESS) {
-        add_end(own, slot, batch->turn, batch->end, device->dispatch);
-    }
+    bool given = unseen && batch->lane >= TUTTI_LANE_UPLOADS;
+    if (!given && device->dispatch->clRetainEvent(batch->end) != CL_SUCCESS)
+        return;
+    add_end(own, slot, batch->turn, batch->end, device->dispatch);
+    if (given) /* a transfer is alone in its batch */
+        batch->end = batch->first->real = NULL;
 }
 
 /*

@@ -27,18 +27,22 @@
 #define TUTTI_LANE_DOWNLOADS (TUTTI_LANE_UPLOADS + 1)
 #define TUTTI_ALL_LANES (TUTTI_LANE_DOWNLOADS + 1) /* their bits fit in an unsigned */
 #define TUTTI_TRANSFER_LANES (1u << TUTTI_LANE_UPLOADS | 1u << TUTTI_LANE_DOWNLOADS)
+#define TUTTI_FIRST_LANES (1u | 1u << TUTTI_LANE_MEASURED)
 
 /* Is it another one of kernels than the first of its kind? */
 static inline bool tutti_lane_is_aside(unsigned lane) {
     return lane < TUTTI_LANE_UPLOADS && lane % TUTTI_MOST_LANES > 0;
 }
 
-/* Its place among those that the driver waits for on a GPU (stay.h, batch.h), or one behind them.
+/*
+ * Its place among those that wait for each other on a GPU (stay.h, batch.h): the first ones of
+ * kernels, and of transfers. TUTTI_LANE_SLOTS: it is none.
  */
 static inline unsigned tutti_lane_slot(unsigned lane) {
-    return lane == 0                   ? 0
-           : lane < TUTTI_LANE_UPLOADS ? TUTTI_LANE_SLOTS
-                                       : lane - TUTTI_LANE_UPLOADS + 1;
+    return lane == 0                     ? 0
+           : lane == TUTTI_LANE_MEASURED ? 1
+           : lane >= TUTTI_LANE_UPLOADS  ? lane - TUTTI_LANE_UPLOADS + 2
+                                         : TUTTI_LANE_SLOTS;
 }
 
 /* Does the device have several queues for kernels at all? */
@@ -110,8 +114,8 @@ unsigned tutti_lanes_turn(const struct tutti_real_device *device, unsigned lane)
 cl_int tutti_lanes_join(struct tutti_batch *batch);
 
 /*
- * The batch's commands are enqueued: others may come after them. Notes the end of one that crosses
- * for those; the batch has it no more if it ends `unseen`.
+ * The batch's commands are enqueued: others may come after them. Notes the end for those, if the
+ * last command has an event; that of a transfer's lane the batch has no more if it ends `unseen`.
  */
 void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen);
 

@@ -28,7 +28,7 @@
 #define LARGEST_PINNED ((size_t)4 << 20)
 #define LARGEST_MAPPED ((size_t)16 << 20)
 #define LARGEST_STREAMED ((size_t)4 << 20)
-#define LEAST_BESIDE ((size_t)512 << 10) /* of a stream: less is not worth the driver's waits */
+#define LEAST_BESIDE ((size_t)1 << 20) /* of a stream: less is not worth the driver's waits */
 #define LEAST_BLOCKING_WRITE ((size_t)16 << 10)
 #define MOST_BLOCKING ((size_t)4 << 20) /* device_copy.c says why */
 #define MOST_BEHIND 1000.0              /* µs of longer kernels, which a blocking one waits for */
