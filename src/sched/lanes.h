@@ -18,8 +18,8 @@
  * the same time.
  *
  * On a GPU nothing on one lane of kernels waits for what is on another: StarPU has waited for it,
- * or it is the lane of what must come before (direct.c). Between the first one and those of
- * transfers, and on a CPU, the driver waits for other lanes.
+ * or it is the lane of what must come before (direct.c). Between the first ones, with profiling and
+ * without, and those of transfers, and on a CPU, the driver waits for other lanes.
  */
 #define TUTTI_MOST_LANES 15
 #define TUTTI_LANE_MEASURED TUTTI_MOST_LANES /* the first with profiling */
