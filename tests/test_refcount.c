@@ -17,6 +17,13 @@
         ck_assert_uint_eq(get_info(cl_uint, query, object, count_name), start_);                   \
     } while (0)
 
+/* A driver may keep a reference for a moment behind the event's end (PoCL's does). */
+static void wait_until_ours(cl_event event) {
+    for (int i = 0;
+         i < 1000 && get_info(cl_uint, clGetEventInfo, event, CL_EVENT_REFERENCE_COUNT) > 1; i++)
+        usleep(1000);
+}
+
 START_TEST(counts) {
     cl_program program = make_program(common_source);
     cl_kernel kernel = make_kernel(program, "set");
@@ -28,6 +35,7 @@ START_TEST(counts) {
     child = ck_made(clCreateSubBuffer(buffer, 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error));
     ck_ok(clEnqueueFillBuffer(queue, buffer, &value, 4, 0, 64, 0, NULL, &event));
     ck_ok(clWaitForEvents(1, &event));
+    wait_until_ours(event);
     check_counts(Context, clGetContextInfo, CL_CONTEXT_REFERENCE_COUNT, context);
     check_counts(CommandQueue, clGetCommandQueueInfo, CL_QUEUE_REFERENCE_COUNT, queue);
     check_counts(MemObject, clGetMemObjectInfo, CL_MEM_REFERENCE_COUNT, buffer);
