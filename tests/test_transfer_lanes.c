@@ -257,21 +257,38 @@ END_TEST
 /* The same by the rules of serial execution; each half of an array has one value. */
 static struct { cl_int buffer[BUFFERS][2], back[SLOTS][2]; } model;
 
+/* A half, or mostly all. */
+struct part {
+    size_t first, count;
+    bool has[2];
+};
+
+static struct part choose_part(unsigned *seed) {
+    switch (rand_r(seed) % 4) {
+    case 0:
+        return (struct part){0, HALF, {true, false}};
+    case 1:
+        return (struct part){HALF, HALF, {false, true}};
+    default:
+        return (struct part){0, N, {true, true}};
+    }
+}
+
 static void write_some(unsigned *seed) {
-    int to = rand_r(seed) % BUFFERS, from = rand_r(seed) % SLOTS, part = rand_r(seed) % 4;
-    size_t first = part == 1 ? HALF : 0, count = part < 2 ? HALF : N;
-    write_later(buffer[to], first, count, sent[from]);
+    int to = rand_r(seed) % BUFFERS, from = rand_r(seed) % SLOTS;
+    struct part part = choose_part(seed);
+    write_later(buffer[to], part.first, part.count, sent[from]);
     for (int half = 0; half < 2; half++)
-        if (part >= 2 || part == half)
+        if (part.has[half])
             model.buffer[to][half] = sent[from][0];
 }
 
 static void read_some(unsigned *seed) {
-    int from = rand_r(seed) % BUFFERS, to = rand_r(seed) % SLOTS, part = rand_r(seed) % 4;
-    size_t first = part == 1 ? HALF : 0, count = part < 2 ? HALF : N;
-    read_later(buffer[from], first, count, back[to]);
+    int from = rand_r(seed) % BUFFERS, to = rand_r(seed) % SLOTS;
+    struct part part = choose_part(seed);
+    read_later(buffer[from], part.first, part.count, back[to]);
     for (int half = 0; half < 2; half++)
-        if (part >= 2 || part == half)
+        if (part.has[half])
             model.back[to][half] = model.buffer[from][half];
 }
 

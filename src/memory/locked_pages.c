@@ -98,7 +98,7 @@ static double saved_by(const struct tutti_real_device *device, size_t size) {
                : SAVED + SAVED_OF_MIB * in_mib(size);
 }
 
-/* With the lock, as all from here to `note`. */
+/* With the lock, as all from here to `end_lock`. */
 
 static bool have_common(const struct range *range, uintptr_t first, uintptr_t end) {
     return range->state != FREE && range->first < end && first < range->end;
@@ -329,7 +329,6 @@ void tutti_locked_pages_use(const struct tutti_real_device *device, const void *
     pthread_once(&started, start);
     double saved = saved_by(device, moved);
     pthread_mutex_lock(&pages.lock);
-    wait_until_same(first, end);
     struct range *range = NULL;
     if (works && !is_locked(first, end, saved) && !tutti_pinned_covers(bytes, size))
         range = note(first, end, saved);

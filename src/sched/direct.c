@@ -39,7 +39,7 @@ static bool writes_to(const struct tutti_device_use *use) {
 
 /* Notes on which lanes the batch's views are used. */
 static void note_use(const struct tutti_batch *batch) {
-    unsigned lane = 1u << batch->lane,
+    unsigned lane = 1u << batch->lane, slot = tutti_lane_slot(batch->lane),
              count = tutti_lanes_are_there(batch->device) ? batch->count : 0;
     for (unsigned i = 0; i < count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
@@ -51,8 +51,8 @@ static void note_use(const struct tutti_batch *batch) {
             atomic_fetch_add(&stay->writers, 1);
         stay->lanes = writes ? lane : stay->lanes | lane;
         stay->written = writes ? lane : stay->written;
-        if (tutti_lane_slot(batch->lane) < TUTTI_LANE_SLOTS)
-            stay->turn[tutti_lane_slot(batch->lane)] = batch->turn;
+        if (slot < TUTTI_LANE_SLOTS)
+            stay->turn[slot] = batch->turn;
         stay->wrote = writes ? batch->turn : stay->wrote;
         stay->downloaded = batch->lane == TUTTI_LANE_DOWNLOADS;
     }
@@ -265,7 +265,7 @@ static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
 
 /* It comes after that one of the lane, of a GPU, where the driver waits for others. */
 static void note_turn(struct tutti_batch *batch, unsigned slot, unsigned turn) {
-    if (slot < TUTTI_LANE_SLOTS && (int)(turn - batch->after_turn[slot]) > 0)
+    if (tutti_turn_is_before(batch->after_turn[slot], turn))
         batch->after_turn[slot] = turn;
 }
 

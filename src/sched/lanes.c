@@ -25,12 +25,12 @@ static struct lanes {
     atomic_uint commands[TUTTI_ALL_LANES]; /* on each, */
     atomic_uint aside;                     /* on all that are aside, */
     atomic_uint slow;                      /* and of what shares the device on the others */
-    atomic_uint downloads;                 /* of those, larger ones */
-    bool streams; /* the last larger upload was enqueued beside one; for the dispatching thread, */
-    unsigned turn[TUTTI_LANE_SLOTS]; /* as this: batches past StarPU */
-    /* Of a GPU, guarded by its `enqueues`: the turn of the last one that is on its queue, and ends.
-     */
-    unsigned enqueued[TUTTI_LANE_SLOTS];
+    atomic_uint downloads;                 /* larger ones, on any */
+    /* For the dispatching thread. */
+    bool streams;                    /* the last larger upload was beside one of those */
+    unsigned turn[TUTTI_LANE_SLOTS]; /* of the last batch past StarPU */
+    /* Of a GPU, guarded by its `enqueues`. */
+    unsigned enqueued[TUTTI_LANE_SLOTS]; /* the turn of the last one that is on its queue */
     struct end {
         unsigned turn;
         cl_event event; /* retained; NULL: there is none */
@@ -307,8 +307,6 @@ static unsigned apart_from(struct lanes *own, const struct tutti_batch *batch) {
     return others;
 }
 
-static bool is_before(unsigned turn, unsigned other) { return (int)(turn - other) < 0; }
-
 /* Takes the reference. */
 static struct end *add_end(struct lanes *own, unsigned slot, unsigned turn, cl_event event,
                            const cl_icd_dispatch *driver) {
@@ -345,13 +343,13 @@ static cl_event find_end(const struct tutti_batch *batch, unsigned lane) {
     struct lanes *own = &lanes[device->index];
     unsigned slot = tutti_lane_slot(lane);
     struct end *found = NULL;
-    cl_command_queue queue = queue_of(device, lane);
-    cl_event marker = NULL;
     if (slot == TUTTI_LANE_SLOTS)
         return NULL;
+    cl_command_queue queue = queue_of(device, lane);
+    cl_event marker = NULL;
     for (struct end *end = own->end[slot]; end < own->end[slot] + MOST_ENDS; end++)
-        if (end->event && !is_before(end->turn, batch->after_turn[slot]) &&
-            (!found || is_before(end->turn, found->turn)))
+        if (end->event && !tutti_turn_is_before(end->turn, batch->after_turn[slot]) &&
+            (!found || tutti_turn_is_before(end->turn, found->turn)))
             found = end;
     if (!found) {
         if (device->dispatch->clEnqueueMarkerWithWaitList(queue, 0, NULL, &marker) != CL_SUCCESS)

@@ -45,6 +45,11 @@ static inline unsigned tutti_lane_slot(unsigned lane) {
                                          : TUTTI_LANE_SLOTS;
 }
 
+/* Is it the turn (batch.h) of an earlier one in the same lane? Turns may begin anew. */
+static inline bool tutti_turn_is_before(unsigned turn, unsigned other) {
+    return (int)(turn - other) < 0;
+}
+
 /* Does the device have several queues for kernels at all? */
 bool tutti_lanes_are_there(const struct tutti_real_device *device);
 
