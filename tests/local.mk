@@ -60,6 +60,7 @@ TUTTI_TESTS = \
 	tests/test_locked_pages \
 	tests/test_beside \
 	tests/test_far_ahead \
+	tests/test_two_gpus \
 	tests/test_early \
 	tests/test_ends \
 	tests/test_moves \
@@ -147,7 +148,11 @@ tests_test_lanes_LDADD = $(TEST_LIBS)
 tests_test_transfer_lanes_SOURCES = tests/test_transfer_lanes.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_transfer_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_transfer_lanes_LDADD = $(TEST_LIBS)
-tests_test_far_ahead_SOURCES = tests/test_far_ahead.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_two_gpus_SOURCES = tests/test_two_gpus.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_two_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_two_gpus_LDADD = $(TEST_LIBS)
+
+tests_test_far_ahead_SOURCES = tests/test_far_ahead.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_far_ahead_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_far_ahead_LDADD = $(TEST_LIBS)
 

@@ -66,24 +66,66 @@ static bool in_use(struct tutti_view *view) {
     return atomic_load_explicit(&view->users, memory_order_acquire) > 0;
 }
 
+/* Was it used last on that device, if it was on any? NULL: any will do. */
+static bool is_seated(const struct tutti_view *view, const struct tutti_real_device *seat) {
+    return !seat || !view->seat || view->seat == seat;
+}
+
+/* What is before a view in the ring, for `seat`; of any device if that is NULL. */
+struct candidates {
+    struct tutti_view *before_idle;   /* the oldest that nobody uses; NULL: there is none */
+    struct tutti_view *before_oldest; /* but for the present one; NULL: none is of the device */
+    unsigned count;                   /* of the device, with the present one */
+};
+
+static struct candidates find_candidates(cl_mem mem, const struct tutti_real_device *seat) {
+    struct candidates found = {NULL, NULL, is_seated(mem->view, seat)};
+    struct tutti_view *before = mem->view;
+    for (unsigned i = 1; i < mem->versions && !found.before_idle; i++) {
+        struct tutti_view *view = before->next_version;
+        bool seated = is_seated(view, seat);
+        found.count += seated;
+        if (seated && !found.before_oldest)
+            found.before_oldest = before;
+        if (seated && !in_use(view))
+            found.before_idle = before;
+        before = view;
+    }
+    return found;
+}
+
+/* Puts one behind the present one in the ring, whose next is the oldest then. */
+static struct tutti_view *make_next(cl_mem mem, struct tutti_view *view) {
+    view->next_version = mem->view->next_version;
+    mem->view->next_version = view;
+    return view;
+}
+
+static struct tutti_view *take_out(struct tutti_view *before) {
+    struct tutti_view *view = before->next_version;
+    before->next_version = view->next_version;
+    return view;
+}
+
 /*
  * The storage for an overwrite; with `mem->lock` held. `again`: of what nobody reads. Then two
  * copies at once are all that is gained, and memory that was never touched costs more than that:
  * twenty writes of 256 MiB went at 4.6 GB/s instead of 10.
  */
-static struct tutti_view *next_version(cl_mem mem, bool again) {
-    struct tutti_view *next = mem->view->next_version;
-    if (!in_use(next) || mem->versions == (mem->size < LARGE ? MOST_VERSIONS : MOST_LARGE))
-        return next;
+static struct tutti_view *next_version(cl_mem mem, bool again,
+                                       const struct tutti_real_device *seat) {
+    struct candidates found = find_candidates(mem, seat);
+    if (found.before_idle)
+        return make_next(mem, take_out(found.before_idle));
     if (again && mem->view->at_home)
         return mem->view;
-    struct tutti_view *fresh = create(mem);
-    if (!fresh)
-        return next;
-    fresh->next_version = next;
-    mem->view->next_version = fresh;
-    mem->versions++;
-    return fresh;
+    if (found.count < (mem->size < LARGE ? MOST_VERSIONS : MOST_LARGE)) {
+        struct tutti_view *fresh = create(mem);
+        mem->versions += fresh != NULL;
+        if (fresh)
+            return make_next(mem, fresh);
+    }
+    return found.before_oldest ? make_next(mem, take_out(found.before_oldest)) : mem->view;
 }
 
 /* Parts of a buffer, and pointers that the program has, belong to the storage that there is. */
@@ -103,14 +145,16 @@ static void rename_to(cl_mem mem, struct tutti_view *view) {
     mem->view = view;
 }
 
-struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_user user) {
+/* The storage for a command, where it is used on that device if `seat` is not NULL. */
+static struct tutti_view *take(cl_mem mem, bool overwrites, enum tutti_user user,
+                               const struct tutti_real_device *seat) {
     pthread_once(&once, read_limit);
     mem = tutti_window_storage_of(mem);
     bool unread = overwrites && user == TUTTI_USER_TRANSFER;
-    if (overwrites && in_use(mem->view) && may_rename(mem)) {
+    if (overwrites && (in_use(mem->view) || !is_seated(mem->view, seat)) && may_rename(mem)) {
         pthread_mutex_lock(&mem->lock);
         if (mem->pins == 0)
-            rename_to(mem, next_version(mem, unread && mem->view->unread));
+            rename_to(mem, next_version(mem, unread && mem->view->unread, seat));
         pthread_mutex_unlock(&mem->lock);
     }
     mem->view->unread = unread;
@@ -120,12 +164,21 @@ struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_us
     return mem->view;
 }
 
-struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere) {
+struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_user user) {
+    return take(mem, overwrites, user, NULL);
+}
+
+struct tutti_view *tutti_version_take_there(cl_mem mem, bool overwrites) {
+    return take(mem, overwrites, TUTTI_USER_DEVICE, tutti_window_storage_of(mem)->view->seat);
+}
+
+struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere,
+                                                 const struct tutti_real_device *seat) {
     mem = tutti_window_storage_of(mem);
     struct tutti_version_users users = tutti_version_users(mem->view);
     if (!elsewhere)
-        overwrites = overwrites && users.all > users.of_devices;
-    return tutti_version_take(mem, overwrites, TUTTI_USER_DEVICE);
+        overwrites = overwrites && (users.all > users.of_devices || !is_seated(mem->view, seat));
+    return take(mem, overwrites, TUTTI_USER_DEVICE, seat);
 }
 
 struct tutti_version_users tutti_version_users(const struct tutti_view *view) {
@@ -160,7 +213,7 @@ void tutti_version_pin(cl_mem mem, bool overwrites) {
     pthread_once(&once, read_limit);
     pthread_mutex_lock(&mem->lock);
     if (overwrites && mem->pins == 0 && in_use(mem->view) && may_rename(mem)) {
-        struct tutti_view *next = next_version(mem, false);
+        struct tutti_view *next = next_version(mem, false, NULL);
         /* Nothing would make the program wait for users of that. */
         if (!in_use(next) && tutti_view_home(next))
             rename_to(mem, next);

@@ -25,11 +25,16 @@ enum tutti_user {
  * all devices work in home memory: that would only touch new memory.
  */
 struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_user user);
+/* The same for a transfer that a device is given, the one that used the object last if it can be.
+ */
+struct tutti_view *tutti_version_take_there(cl_mem mem, bool overwrites);
 /*
  * The same for a kernel. Fresh storage pays where the host still uses what there is, or, with
- * `elsewhere`, another device may: kernels of one device come one after the other anyway.
+ * `elsewhere`, another device may: kernels of one device come one after the other anyway. It goes
+ * with what else the kernel uses, which was used last at `seat` (NULL: anywhere), if it can.
  */
-struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere);
+struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bool elsewhere,
+                                                 const struct tutti_real_device *seat);
 void tutti_version_give_back(struct tutti_view *view, enum tutti_user user); /* NULL is allowed */
 
 /* Commands that use the view now, and how many of them are devices' and the host's. */

@@ -72,7 +72,8 @@ static unsigned on_first_lanes(const struct tutti_real_device *device) {
 
 /* MOST_OF_STREAM says of which. */
 static bool is_of_stream(const struct tutti_device_task *task) {
-    return tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME;
+    return !task->model || tutti_devices_apart(task->devices) <= 1 ||
+           task->time <= 2 * TUTTI_LAUNCH_TIME;
 }
 
 /*

@@ -34,6 +34,16 @@ struct tutti_batch *tutti_batch_last_of(struct tutti_view *view) {
     return batch;
 }
 
+void tutti_batch_note_seats(cl_mem mem) {
+    struct tutti_view *view = mem->view;
+    if (view->at_home)
+        return;
+    do {
+        tutti_batch_last_of(view);
+        view = view->next_version;
+    } while (view != mem->view);
+}
+
 /* How many commands of the batch, which may be NULL, use the view, and how all of them do. */
 static unsigned users_in(const struct tutti_batch *batch, const struct tutti_view *view,
                          enum starpu_data_access_mode *mode) {

@@ -17,6 +17,9 @@ void tutti_batch_take_over(struct tutti_view *view, struct tutti_batch *batch, b
  */
 struct tutti_batch *tutti_batch_last_of(struct tutti_view *view);
 
+/* Notes the seats of all versions of a buffer that nobody uses any more, if devices have theirs. */
+void tutti_batch_note_seats(cl_mem mem);
+
 /* Does it wait for nothing else than devices, by now or from the start? */
 static inline bool tutti_batch_goes_freely(const struct tutti_batch *batch) {
     return batch->free || tutti_batch_is_ready(batch);

@@ -58,8 +58,10 @@ static void start(struct tutti_command *command) {
         return;
     }
     struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false, TUTTI_USER_DEVICE);
-    struct tutti_view *target = tutti_version_take_for_launch(
-        copy->mem[TARGET], !command->keeps_storage, !tutti_is_one_device(copy->task.devices));
+    bool several = !tutti_is_one_device(copy->task.devices);
+    struct tutti_view *target =
+        tutti_version_take_for_launch(copy->mem[TARGET], !command->keeps_storage, several,
+                                      several && !source->at_home ? source->seat : NULL);
     bool whole = source != target && !tutti_window_is(copy->mem[TARGET]);
     copy->uses[SOURCE] = (struct tutti_device_use){
         .view = source, .window = tutti_window_of(copy->mem[SOURCE]), .mode = STARPU_R};

@@ -7,6 +7,7 @@
 #include "memory/window.h"
 #include "recycler.h"
 #include "sched/batch.h"
+#include "sched/batch_users.h"
 #include "sched/lanes.h"
 #include "sched/policy.h"
 #include "sched/runtime.h"
@@ -96,6 +97,24 @@ static bool waits_anyway(const struct tutti_device_task *task, const struct tutt
     return false;
 }
 
+/*
+ * The device where all was used last that the kernel reads, of several that may execute it; NULL:
+ * there is none.
+ */
+static const struct tutti_real_device *seat_of_reads(const struct tutti_device_task *task) {
+    const struct tutti_real_device *seat = NULL;
+    for (unsigned i = 0; i < task->count; i++) {
+        struct tutti_view *view = task->use[i].view;
+        if (task->use[i].mode == STARPU_W)
+            continue;
+        tutti_batch_last_of(view);
+        if (!view->seat || view->at_home || (seat && view->seat != seat))
+            return NULL;
+        seat = view->seat;
+    }
+    return seat;
+}
+
 /* Chooses the storage of all arguments. */
 static void take_versions(struct launch *launch) {
     struct tutti_device_task *task = &launch->task;
@@ -108,14 +127,19 @@ static void take_versions(struct launch *launch) {
         if (use->mode == STARPU_W && tutti_mem_has_siblings(mem))
             use->mode = STARPU_RW; /* it has parts since the enqueue, which may be windows */
         if (use->mode != STARPU_W)
-            use->view = tutti_version_take_for_launch(launch->call.mem[i], false, false);
+            use->view = tutti_version_take_for_launch(mem, false, false, NULL);
     }
+    const struct tutti_real_device *seat = several ? seat_of_reads(task) : NULL;
+    for (unsigned i = 0; i < task->count && seat; i++)
+        if (task->use[i].mode == STARPU_W)
+            tutti_batch_note_seats(tutti_window_storage_of(launch->call.mem[i]));
     for (unsigned i = 0; i < task->count; i++)
         if (task->use[i].mode == STARPU_W)
             task->use[i].view = tutti_version_take_for_launch(
                 launch->call.mem[i], !task->command.keeps_storage,
                 (several && !waits_anyway(task, launch->call.mem[i]->view)) ||
-                    tutti_stay_is_downloaded(launch->call.mem[i]->view));
+                    tutti_stay_is_downloaded(launch->call.mem[i]->view),
+                seat);
 }
 
 /* Parts become windows, or windows parts, where that is better. False when out of memory. */

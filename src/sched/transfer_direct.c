@@ -12,6 +12,7 @@
 #include "memory/version.h"
 #include "sched/ahead.h"
 #include "sched/batch.h"
+#include "sched/batch_users.h"
 #include "sched/direct.h"
 #include "sched/lanes.h"
 #include "sched/runtime.h"
@@ -220,7 +221,9 @@ static struct tutti_view *take_version(struct tutti_transfer *transfer, bool who
     struct tutti_real_device *seat = use->view->seat;
     bool fresh = whole && task->beside && !task->command.keeps_storage && seat &&
                  tutti_lanes_download(seat) && tutti_direct_would_take(task);
-    struct tutti_view *view = tutti_version_take(transfer->mem[0], fresh, TUTTI_USER_DEVICE);
+    if (fresh)
+        tutti_batch_note_seats(transfer->mem[0]);
+    struct tutti_view *view = tutti_version_take_there(transfer->mem[0], fresh);
     if (!view->seat)
         view->seat = seat;
     view->defined = true;
