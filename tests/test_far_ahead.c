@@ -113,7 +113,7 @@ static cl_int CL_API_CALL write_early(cl_command_queue on, cl_mem to, cl_bool bl
 static void change(cl_icd_dispatch *driver) {
     slow_change(driver);
     driver->clEnqueueWriteBuffer = write_early;
-    slow.length = LENGTH;
+    slow.length = kernel_length;
 }
 
 int main(int argc, char **argv) {

@@ -14,16 +14,23 @@ static void mix(void) {
         stream(MEASURED, FEW);
 }
 
-START_TEST(frames_stay_together) { ck_given_as_it_comes(LENGTH, MEASURED, FEW, mix); }
+START_TEST(frames_stay_together) { ck_given_as_it_comes(0, MEASURED, FEW, mix); }
+END_TEST
+
+/* Each of these would be worth a task of StarPU's, if there were more of them for each transfer. */
+START_TEST(with_longer_kernels) {
+    kernel_length = 20000;
+    ck_given_as_it_comes(0, MEASURED, FEW, mix);
+}
 END_TEST
 
 static void change(cl_icd_dispatch *driver) {
     slow_change(driver);
-    slow.length = LENGTH;
+    slow.length = kernel_length;
 }
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {frames_stay_together};
+    const TTest *const tests[] = {frames_stay_together, with_longer_kernels};
     return pocl_gpu_begin("pthread pthread", change) ? test_main(argc, argv, tests, COUNT(tests))
                                                      : 0;
 }

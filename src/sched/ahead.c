@@ -15,10 +15,13 @@
 #define MOST 32
 /*
  * Of those that have no other GPU to go to, or that take so little that StarPU's task would cost
- * more than another GPU gained. At CLOSE the program waits, as it would in the driver, for the
- * oldest one that is marked: whose end is seen while others are behind it, one in so many.
+ * more than another GPU gained: by themselves, or what is between two of their transfers, each of
+ * which is a task (two H100 began to do frames sooner than one where its share was so long). At
+ * CLOSE the program waits, as it would in the driver, for the oldest one that is marked: whose end
+ * is seen while others are behind it, one in so many.
  */
 #define MOST_OF_STREAM 128
+#define BETWEEN_TRANSFERS 100.0 /* µs */
 #define CLOSE 96
 #define MARKED 32
 #define MARKED_TRANSFERS 8 /* on the lanes of transfers, where fewer are */
@@ -35,6 +38,8 @@
 #define MOST_AHEAD_IN_LANE 4
 
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
+/* Those of them without a kernel, and µs that the others take. */
+static atomic_uint transfers[TUTTI_MAX_DEVICES], computing[TUTTI_MAX_DEVICES];
 /* Since the last one whose end is to be seen, of kernels' lanes, uploads and downloads. */
 static atomic_uint unmarked[TUTTI_MAX_DEVICES][TUTTI_LANE_SLOTS];
 static atomic_bool far;                        /* one may have CLOSE of them */
@@ -71,9 +76,12 @@ static unsigned on_first_lanes(const struct tutti_real_device *device) {
 }
 
 /* MOST_OF_STREAM says of which. */
-static bool is_of_stream(const struct tutti_device_task *task) {
+static bool is_of_stream(const struct tutti_real_device *device,
+                         const struct tutti_device_task *task) {
+    unsigned d = device->index;
     return !task->model || tutti_devices_apart(task->devices) <= 1 ||
-           task->time <= 2 * TUTTI_LAUNCH_TIME;
+           task->time <= 2 * TUTTI_LAUNCH_TIME ||
+           atomic_load(&computing[d]) <= BETWEEN_TRANSFERS * atomic_load(&transfers[d]);
 }
 
 /*
@@ -99,10 +107,10 @@ bool tutti_ahead_has_time(const struct tutti_real_device *device,
         tutti_direct_is_at_work(device))
         return false;
     bool profiled = under_way && first->command.event->profiled;
-    unsigned most = device->shares_host   ? MOST_AT_HOME
-                    : profiled            ? MOST_PROFILED
-                    : is_of_stream(first) ? MOST_OF_STREAM
-                                          : MOST;
+    unsigned most = device->shares_host           ? MOST_AT_HOME
+                    : profiled                    ? MOST_PROFILED
+                    : is_of_stream(device, first) ? MOST_OF_STREAM
+                                                  : MOST;
     return on_first_lanes(device) + length <= most;
 }
 
@@ -129,6 +137,10 @@ static bool lets_others_go(const struct tutti_batch *batch) {
 static void count_commands(struct tutti_batch *batch) {
     unsigned d = batch->device->index;
     unsigned before = atomic_fetch_add(&commands[d], batch->length);
+    if (batch->computes)
+        atomic_fetch_add(&computing[d], (unsigned)batch->expected);
+    else
+        atomic_fetch_add(&transfers[d], batch->length);
     if (!tutti_lanes_are_of_gpu(batch->device))
         return;
     bool transfer = batch->lane >= TUTTI_LANE_UPLOADS;
@@ -158,7 +170,12 @@ void tutti_ahead_leave(const struct tutti_batch *batch) {
             atomic_fetch_sub(&lone_at_home, 1);
         tutti_policy_look_again(batch->device);
     }
-    atomic_fetch_sub(&commands[batch->device->index], batch->length);
+    unsigned d = batch->device->index;
+    if (batch->computes)
+        atomic_fetch_sub(&computing[d], (unsigned)batch->expected);
+    else
+        atomic_fetch_sub(&transfers[d], batch->length);
+    atomic_fetch_sub(&commands[d], batch->length);
 }
 
 void tutti_ahead_keep_close(void) {
