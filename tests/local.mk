@@ -61,6 +61,8 @@ TUTTI_TESTS = \
 	tests/test_beside \
 	tests/test_far_ahead \
 	tests/test_two_gpus \
+	tests/test_pass \
+	tests/test_taken \
 	tests/test_early \
 	tests/test_ends \
 	tests/test_moves \
@@ -151,6 +153,14 @@ tests_test_transfer_lanes_LDADD = $(TEST_LIBS)
 tests_test_two_gpus_SOURCES = tests/test_two_gpus.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_two_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_two_gpus_LDADD = $(TEST_LIBS)
+
+tests_test_taken_SOURCES = tests/test_taken.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_taken_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_taken_LDADD = $(TEST_LIBS)
+
+tests_test_pass_SOURCES = tests/test_pass.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_pass_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_pass_LDADD = $(TEST_LIBS)
 
 tests_test_far_ahead_SOURCES = tests/test_far_ahead.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_far_ahead_CPPFLAGS = $(TEST_CPPFLAGS)

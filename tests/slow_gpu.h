@@ -146,17 +146,19 @@ static cl_int CL_API_CALL slow_enqueue(cl_command_queue on, cl_kernel kernel, cl
     return result;
 }
 
-/* As the device's timestamps are those of what PoCL executes at the end. */
+/* As the device's timestamps of a kernel are those of what PoCL executes at the end. */
 static cl_int CL_API_CALL slow_profile(cl_event event, cl_profiling_info what, size_t size,
                                        void *value, size_t *size_ret) {
     cl_command_queue on;
     cl_device_id of;
+    cl_command_type type;
+    real.clGetEventInfo(event, CL_EVENT_COMMAND_TYPE, sizeof(type), &type, NULL);
     real.clGetEventInfo(event, CL_EVENT_COMMAND_QUEUE, sizeof(on), &on, NULL);
     real.clGetCommandQueueInfo(on, CL_QUEUE_DEVICE, sizeof(of), &of, NULL);
     pthread_mutex_lock(&slow.lock);
     cl_ulong length = is_gpu(of) ? slow.length : slow.beside;
     pthread_mutex_unlock(&slow.lock);
-    if (what != CL_PROFILING_COMMAND_START || length == 0)
+    if (what != CL_PROFILING_COMMAND_START || length == 0 || type != CL_COMMAND_NDRANGE_KERNEL)
         return real.clGetEventProfilingInfo(event, what, size, value, size_ret);
     cl_int result =
         real.clGetEventProfilingInfo(event, CL_PROFILING_COMMAND_END, size, value, size_ret);

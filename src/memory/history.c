@@ -40,6 +40,14 @@ void tutti_history_move(struct tutti_history *history, const struct tutti_real_d
     add(&total[device->index][direction], bytes);
 }
 
+bool tutti_history_is_taken(const struct tutti_history *history) {
+    unsigned long long taken = 0;
+    for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++)
+        taken +=
+            atomic_load_explicit(&history->on[d].transfers[TUTTI_DOWNLOAD], memory_order_relaxed);
+    return 2 * taken >= history->written && taken > 0;
+}
+
 cl_ulong tutti_history_total(const struct tutti_real_device *device,
                              enum tutti_direction direction) {
     return atomic_load_explicit(&total[device->index][direction], memory_order_relaxed);

@@ -22,6 +22,7 @@ struct tutti_history {
     atomic_uint hits, strays;
     /* For the dispatching thread. */
     unsigned overwrites;              /* by the host */
+    unsigned written;                 /* how often devices' commands did */
     bool takes_turns;                 /* it was to be written where it stayed to be read (stay.h) */
     const struct tutti_model *reader; /* of the last kernel that read it, as the next one may do */
     struct {
@@ -46,6 +47,8 @@ void tutti_history_join(struct tutti_history *history, const struct tutti_histor
 
 void tutti_history_move(struct tutti_history *history, const struct tutti_real_device *device,
                         enum tutti_direction direction, size_t bytes);
+/* Does the host mostly take what devices write? For the dispatching thread. */
+bool tutti_history_is_taken(const struct tutti_history *history);
 /* Bytes that went that way of all memory objects so far. */
 cl_ulong tutti_history_total(const struct tutti_real_device *device,
                              enum tutti_direction direction);

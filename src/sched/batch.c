@@ -137,8 +137,10 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
         use->placed = use->mode & STARPU_R ? use->view->placed : 0;
         if (use->mode & STARPU_R && task->model)
             use->view->history->reader = task->model;
-        if (use->mode != STARPU_R)
+        if (use->mode != STARPU_R) {
             use->view->placed = 0;
+            use->view->history->written++;
+        }
         tutti_batch_take_over(use->view, batch, use->mode != STARPU_R);
     }
     task->next = NULL;
@@ -382,6 +384,18 @@ static struct conflicts find_conflicts(const struct tutti_device_task *task) {
     return found;
 }
 
+/*
+ * Would the host have to wait for the end of a longer kernel to get what short ones before it in
+ * the batch have written?
+ */
+static bool keeps_from_host(const struct tutti_batch *batch, const struct tutti_device_task *task) {
+    bool keeps = false;
+    for (unsigned i = 0; i < batch->count && is_chained(task) && !keeps; i++)
+        keeps =
+            batch->use[i].mode != STARPU_R && tutti_history_is_taken(batch->use[i].view->history);
+    return keeps;
+}
+
 static bool may_join(const struct tutti_device_task *task) {
     return (is_brief(task) || is_chained(task)) && !task->prints;
 }
@@ -440,7 +454,8 @@ static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
         return false;
     }
     if (conflicts.open) {
-        if (takes(conflicts.open, task) && tutti_batch_joins_freely(conflicts.open, task)) {
+        if (takes(conflicts.open, task) && tutti_batch_joins_freely(conflicts.open, task) &&
+            !keeps_from_host(conflicts.open, task)) {
             append(conflicts.open, task);
             return true;
         }

@@ -5,6 +5,7 @@
 #include "recycler.h"
 #include "sched/ahead.h"
 #include "sched/batch.h"
+#include "sched/direct_end.h"
 #include "sched/row.h"
 #include "sched/runtime.h"
 
@@ -224,6 +225,8 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     bool complete = enter_graph(command, list, &old_fence);
     tutti_graph_run_and_unlock(&context->graph);
     tutti_object_release(old_fence);
+    if (list.count > 0 && tutti_event_status(event) == CL_QUEUED)
+        tutti_direct_hurry(); /* to see the end of what it waits for */
     if (!blocking)
         tutti_ahead_keep_close();
 

@@ -40,7 +40,8 @@ struct tutti_device_task {
     double time;     /* µs on the device that was measured to be best at it; 0: not measured */
     unsigned parts;  /* so many such kernels have room on a device at once (lanes.h) */
     bool shares;     /* it is executed beside others, or a transfer for such a kernel */
-    unsigned beside; /* a transfer: the lane of its kind, if it is large enough for that; 0: not */
+    unsigned beside; /* a transfer of page-locked memory: the lane of its kind; 0: it has none, */
+    bool streams;    /* and so large that it is better there where others are on their way */
     /* A kernel whose program may be built for more devices later (late_build.h); else all zero. */
     struct {
         cl_program program;

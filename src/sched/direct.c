@@ -17,6 +17,8 @@
 
 #include <string.h>
 
+#define LONGEST_GRANT 20000u /* ns */
+
 bool tutti_direct_serves_all(void) {
     const struct tutti_device_list *list = tutti_devices();
     return list->serving == 1 && list->device[0]->at_home;
@@ -372,7 +374,7 @@ static bool choose_lane(struct tutti_batch *batch) {
         tutti_execution_choose_measured(batch);
         lane = choose_lane_of_stream(batch, next);
         batch->after = before;
-    } else if (tutti_ahead_commands(device) == 0 || device->place.synchronous) {
+    } else if ((tutti_ahead_commands(device) == 0 && !for_transfer) || device->place.synchronous) {
         lane = tutti_execution_choose_lane(batch);
     } else if (!choose_lane_beside(batch, before, for_transfer, &lane)) {
         return false;
@@ -406,7 +408,7 @@ static struct tutti_real_device *find_before(const struct tutti_batch *batch) {
 
 /*
  * The GPU where all that the batch uses was used last, if none is better at it by the models: then
- * it stays there, if that is idle, or has what it must come after past StarPU.
+ * it stays there, if that has no kernels past StarPU, or some that it must come after.
  */
 static struct tutti_real_device *find_gpu(const struct tutti_batch *batch) {
     const struct tutti_device_list *list = tutti_devices();
@@ -415,7 +417,8 @@ static struct tutti_real_device *find_gpu(const struct tutti_batch *batch) {
         if (batch->use[i].view->seat != seat)
             seat = NULL;
     if (!seat || !tutti_lanes_are_of_gpu(seat) || (list->count > 1 && !tutti_policy_is_active()) ||
-        (tutti_ahead_commands(seat) > 0 && !comes_after(batch->use, batch->count, seat)))
+        (tutti_ahead_commands(seat) > tutti_lanes_transfers(seat) &&
+         !comes_after(batch->use, batch->count, seat)))
         return NULL;
     struct tutti_plan_task task;
     tutti_policy_expect(batch, &task);
@@ -450,6 +453,18 @@ static struct tutti_real_device *choose(struct tutti_batch *batch) {
                                      : choose_for_lone(batch);
 }
 
+/*
+ * What is overwritten on a GPU StarPU's worker grants, mostly within some 10 µs: until then all
+ * else would go through StarPU.
+ */
+static void await_grant(const struct tutti_real_device *device) {
+    if (!tutti_lanes_are_of_gpu(device) || !tutti_runtime_has_spare_cores())
+        return;
+    cl_ulong until = tutti_runtime_now() + LONGEST_GRANT;
+    while (tutti_ahead_is_delayed(device) && tutti_runtime_now() < until)
+        ;
+}
+
 static bool submit(struct tutti_batch *batch) {
     struct tutti_real_device *device = choose(batch);
     if (!device || tutti_link_delays_events(device) ||
@@ -478,7 +493,8 @@ static bool submit(struct tutti_batch *batch) {
             use->view->seat = device;
     }
     arrive(batch);
-    step(batch);
+    step(batch); /* it may be over */
+    await_grant(device);
     return true;
 }
 

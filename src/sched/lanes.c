@@ -3,6 +3,8 @@
 
 #include "env.h"
 #include "log.h"
+#include "memory/room.h"
+#include "sched/ahead.h"
 #include "sched/direct.h"
 #include "sched/invocation.h"
 #include "virtual_device/driver.h"
@@ -164,6 +166,22 @@ bool tutti_lanes_download(const struct tutti_real_device *device) {
     return atomic_load(&lanes[device->index].downloads) > 0;
 }
 
+unsigned tutti_lanes_transfers(const struct tutti_real_device *device) {
+    const atomic_uint *commands = lanes[device->index].commands;
+    return atomic_load(&commands[TUTTI_LANE_UPLOADS]) +
+           atomic_load(&commands[TUTTI_LANE_DOWNLOADS]);
+}
+
+bool tutti_lanes_are_long(const struct tutti_real_device *device) {
+    return tutti_lanes_are_of_gpu(device) &&
+           (tutti_ahead_busy(device) > 0 || tutti_room_working(device) > 0);
+}
+
+bool tutti_lanes_pass(const struct tutti_real_device *device,
+                      const struct tutti_device_task *task) {
+    return task->beside && !task->command.event->profiled && tutti_lanes_are_long(device);
+}
+
 /*
  * The driver's waits between queues cost a program of one frame more than it gains. It has several
  * under way if it uploads while it still reads.
@@ -172,8 +190,11 @@ unsigned tutti_lanes_choose_for_transfer(const struct tutti_batch *batch,
                                          const struct tutti_real_device *device) {
     const struct tutti_device_task *task = batch->first;
     struct lanes *own = &lanes[device->index];
-    if (!task->beside || batch->length > 1 || task->command.event->caller_runs ||
-        task->command.event->profiled)
+    if (batch->length > 1 || task->command.event->profiled)
+        return 0;
+    if (tutti_lanes_pass(device, task))
+        return task->beside;
+    if (!task->streams || task->command.event->caller_runs)
         return 0;
     if (task->beside == TUTTI_LANE_UPLOADS)
         own->streams = tutti_lanes_download(device);
@@ -225,7 +246,7 @@ static atomic_uint *counter_of(const struct tutti_batch *batch, unsigned lane) {
 }
 
 static bool downloads(const struct tutti_batch *batch) {
-    return batch->first->beside == TUTTI_LANE_DOWNLOADS;
+    return batch->first->streams && batch->first->beside == TUTTI_LANE_DOWNLOADS;
 }
 
 void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {

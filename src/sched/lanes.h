@@ -101,9 +101,18 @@ unsigned tutti_lanes_choose(const struct tutti_real_device *device, unsigned cou
 /* Is there a larger download under way, so that an upload would be better beside it? */
 bool tutti_lanes_download(const struct tutti_real_device *device);
 
+/* How many commands past StarPU are on lanes of transfers. */
+unsigned tutti_lanes_transfers(const struct tutti_real_device *device);
+
+/* Is it a GPU with long kernels, or StarPU's tasks, on their way? */
+bool tutti_lanes_are_long(const struct tutti_real_device *device);
+
+/* Is the task a transfer for a lane of its kind there, where it does not wait for all of those? */
+bool tutti_lanes_pass(const struct tutti_real_device *device, const struct tutti_device_task *task);
+
 /*
- * The lane of transfers where the batch is better, as it is a larger one of page-locked memory that
- * the program does not wait for; 0: none. For the dispatching thread, once for each batch.
+ * The lane of transfers where the batch is better: so, or as it is a larger one that the program
+ * does not wait for; 0: none. For the dispatching thread, once for each batch.
  */
 unsigned tutti_lanes_choose_for_transfer(const struct tutti_batch *batch,
                                          const struct tutti_real_device *device);

@@ -71,7 +71,9 @@ static void granted(struct tutti_acquisition *acquisition) {
     static _Thread_local bool at_once;
     struct tutti_transfer *transfer =
         (void *)((char *)acquisition - offsetof(struct tutti_transfer, acquisition));
-    if (at_once || !transfer->mapping || !tutti_transfer_moves_nothing(transfer)) {
+    bool short_work = transfer->mapping ? tutti_transfer_moves_nothing(transfer)
+                                        : tutti_transfer_is_settled(transfer);
+    if (at_once || !short_work) {
         tutti_command_run_on_host(&transfer->command);
         return;
     }

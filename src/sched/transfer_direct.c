@@ -219,7 +219,7 @@ static struct tutti_view *take_version(struct tutti_transfer *transfer, bool who
     struct tutti_device_task *task = &transfer->task;
     struct tutti_device_use *use = &transfer->direct[0];
     struct tutti_real_device *seat = use->view->seat;
-    bool fresh = whole && task->beside && !task->command.keeps_storage && seat &&
+    bool fresh = whole && task->streams && !task->command.keeps_storage && seat &&
                  tutti_lanes_download(seat) && tutti_direct_would_take(task);
     if (fresh)
         tutti_batch_note_seats(transfer->mem[0]);
@@ -228,6 +228,17 @@ static struct tutti_view *take_version(struct tutti_transfer *transfer, bool who
         view->seat = seat;
     view->defined = true;
     return use->view = view;
+}
+
+/* May it be on a lane of its own? Of a small one that is asked only where it may gain. */
+static void choose_beside(struct tutti_transfer *transfer, const struct tutti_view *view) {
+    struct tutti_device_task *task = &transfer->task;
+    bool large = tutti_region_bytes(&transfer->region) >= LEAST_BESIDE;
+    if (transfer->mapping || is_at_home(view) ||
+        !(large || (view->seat && tutti_lanes_are_long(view->seat))) || !is_pinned(transfer))
+        return;
+    task->beside = direction(transfer) == UP ? TUTTI_LANE_UPLOADS : TUTTI_LANE_DOWNLOADS;
+    task->streams = large;
 }
 
 static bool go_direct(struct tutti_transfer *transfer) {
@@ -248,11 +259,9 @@ static bool go_direct(struct tutti_transfer *transfer) {
                 : up  ? STARPU_RW
                       : STARPU_R,
     };
+    choose_beside(transfer, view);
     if (!tutti_batch_would_take(task))
         return false;
-    if (!transfer->mapping && !is_at_home(view) &&
-        tutti_region_bytes(&transfer->region) >= LEAST_BESIDE && is_pinned(transfer))
-        task->beside = up ? TUTTI_LANE_UPLOADS : TUTTI_LANE_DOWNLOADS;
     transfer->view[0] = take_version(transfer, whole);
     if (transfer->mapping == TUTTI_UNMAP && is_doubtful(transfer)) {
         tutti_version_give_back(transfer->view[0], TUTTI_USER_DEVICE);

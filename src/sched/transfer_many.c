@@ -34,6 +34,13 @@ static cl_int execute_migrate(struct tutti_transfer *transfer) {
     return CL_SUCCESS;
 }
 
+bool tutti_transfer_is_settled(const struct tutti_transfer *transfer) {
+    bool settled = transfer->execute == execute_migrate;
+    for (cl_uint i = 0; i < transfer->mem_count && settled && transfer->to_host; i++)
+        settled = !tutti_relay_debtor(transfer->views[i]);
+    return settled;
+}
+
 struct tutti_command *tutti_transfer_migrate(cl_uint count, const cl_mem *mems, bool to_host) {
     struct tutti_transfer *transfer =
         tutti_transfer_create(execute_migrate, prepare_migrate, NULL, NULL);
