@@ -49,11 +49,15 @@ static atomic_uint delayed[TUTTI_MAX_DEVICES]; /* direct batches that lack a sta
 static atomic_uint lone[TUTTI_MAX_DEVICES];
 static atomic_uint lone_at_home;
 
+static bool is_delayed(const struct tutti_real_device *device) {
+    return atomic_load(&delayed[device->index]) > 0;
+}
+
 bool tutti_ahead_is_all(const struct tutti_real_device *device) {
     unsigned d = device->index, given = atomic_load(&commands[d]);
     /* Twice, as they end, and others' begin, meanwhile. */
     return tutti_runtime_in_flight() == given && atomic_load(&commands[d]) == given &&
-           !atomic_load(&lone[d]) && !tutti_ahead_is_delayed(device) && !tutti_room_working(device);
+           !atomic_load(&lone[d]) && !is_delayed(device) && !tutti_room_working(device);
 }
 
 double tutti_ahead_busy(const struct tutti_real_device *device) {
@@ -68,10 +72,6 @@ bool tutti_ahead_lone_at_home(void) { return atomic_load(&lone_at_home) > 0; }
 
 void tutti_ahead_delay(const struct tutti_real_device *device, bool begins) {
     atomic_fetch_add(&delayed[device->index], begins ? 1u : -1u);
-}
-
-bool tutti_ahead_is_delayed(const struct tutti_real_device *device) {
-    return atomic_load(&delayed[device->index]) > 0;
 }
 
 static unsigned on_first_lanes(const struct tutti_real_device *device) {
@@ -100,8 +100,8 @@ bool tutti_ahead_has_time(const struct tutti_real_device *device,
                           const struct tutti_device_task *first, unsigned length, bool behind) {
     unsigned under_way = atomic_load(&commands[device->index]);
     if (length == 1 && tutti_lanes_pass(device, first))
-        return !tutti_ahead_is_delayed(device) && under_way < MOST_OF_STREAM;
-    if (tutti_room_working(device) || tutti_ahead_is_delayed(device))
+        return !is_delayed(device) && under_way < MOST_OF_STREAM;
+    if (tutti_room_working(device) || is_delayed(device))
         return false;
     if (tutti_direct_streams(device) || (behind && length > 1))
         return under_way + length <= MOST_STREAMED;
@@ -123,8 +123,7 @@ bool tutti_ahead_has_time(const struct tutti_real_device *device,
 bool tutti_ahead_has_lane(const struct tutti_real_device *device, unsigned count, unsigned length,
                           unsigned devices) {
     unsigned most = tutti_is_one_device(devices) ? MOST_STREAMED : count * MOST_AHEAD_IN_LANE;
-    return !tutti_ahead_is_delayed(device) &&
-           atomic_load(&commands[device->index]) + length <= most;
+    return !is_delayed(device) && atomic_load(&commands[device->index]) + length <= most;
 }
 
 /* Does it read to memory for which others of its queue waited lately? */

@@ -30,7 +30,6 @@ void tutti_ahead_leave(const struct tutti_batch *batch);
 
 /* One of its batches lacks a stay, or has it now, by any thread: nothing may pass it. */
 void tutti_ahead_delay(const struct tutti_real_device *device, bool begins);
-bool tutti_ahead_is_delayed(const struct tutti_real_device *device);
 
 /* How many commands it has to do; and does any device at home have longer kernels? */
 unsigned tutti_ahead_commands(const struct tutti_real_device *device);

@@ -223,10 +223,11 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     cl_event old_fence = NULL;
     pthread_mutex_lock(&context->graph.lock);
     bool complete = enter_graph(command, list, &old_fence);
+    bool awaits = command->awaits && event->pending > 0;
     tutti_graph_run_and_unlock(&context->graph);
     tutti_object_release(old_fence);
-    if (list.count > 0 && tutti_event_status(event) == CL_QUEUED)
-        tutti_direct_hurry(); /* to see the end of what it waits for */
+    if (awaits)
+        tutti_direct_hurry(); /* to see that */
     if (!blocking)
         tutti_ahead_keep_close();
 

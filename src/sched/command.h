@@ -28,6 +28,7 @@ struct tutti_command {
     bool regardless;    /* does its work even if a command that it waits for failed */
     bool keeps_storage; /* overwrites in place: the order of its wait list depends on that */
     bool joins;         /* a device task: may be dispatched while others are collected (batch.h) */
+    bool awaits;        /* something of its wait list to be over, before it is dispatched */
     bool in_row;        /* a kernel that may be behind others of which no command knows (row.h) */
     bool held;
     struct tutti_hold *holds; /* [hold_count], see hold.c */

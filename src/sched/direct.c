@@ -17,8 +17,6 @@
 
 #include <string.h>
 
-#define LONGEST_GRANT 20000u /* ns */
-
 bool tutti_direct_serves_all(void) {
     const struct tutti_device_list *list = tutti_devices();
     return list->serving == 1 && list->device[0]->at_home;
@@ -453,18 +451,6 @@ static struct tutti_real_device *choose(struct tutti_batch *batch) {
                                      : choose_for_lone(batch);
 }
 
-/*
- * What is overwritten on a GPU StarPU's worker grants, mostly within some 10 µs: until then all
- * else would go through StarPU.
- */
-static void await_grant(const struct tutti_real_device *device) {
-    if (!tutti_lanes_are_of_gpu(device) || !tutti_runtime_has_spare_cores())
-        return;
-    cl_ulong until = tutti_runtime_now() + LONGEST_GRANT;
-    while (tutti_ahead_is_delayed(device) && tutti_runtime_now() < until)
-        ;
-}
-
 static bool submit(struct tutti_batch *batch) {
     struct tutti_real_device *device = choose(batch);
     if (!device || tutti_link_delays_events(device) ||
@@ -493,8 +479,7 @@ static bool submit(struct tutti_batch *batch) {
             use->view->seat = device;
     }
     arrive(batch);
-    step(batch); /* it may be over */
-    await_grant(device);
+    step(batch);
     return true;
 }
 

@@ -65,11 +65,13 @@ bool tutti_wait_list_order(struct tutti_wait_list list, struct tutti_command *co
     for (cl_uint i = 0; i < list.count; i++) {
         cl_event earlier = list.events[i];
         if (!earlier->published && may_follow(event->queue, earlier) &&
-            is_ordered_by_storage(command, earlier))
+            is_ordered_by_storage(command, earlier)) {
             complete &= tutti_event_add_dependant(earlier, event, TUTTI_DISPATCHED, false) &&
                         tutti_event_add_late_dependant(earlier, event);
-        else
+        } else {
+            command->awaits |= !earlier->published;
             complete &= tutti_event_add_dependant(earlier, event, TUTTI_PUBLISHED, true);
+        }
     }
     return complete;
 }
