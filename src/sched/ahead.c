@@ -99,10 +99,10 @@ static bool is_of_stream(const struct tutti_real_device *device,
 bool tutti_ahead_has_time(const struct tutti_real_device *device,
                           const struct tutti_device_task *first, unsigned length, bool behind) {
     unsigned under_way = atomic_load(&commands[device->index]);
-    if (length == 1 && tutti_lanes_pass(device, first))
-        return !is_delayed(device) && under_way < MOST_OF_STREAM;
     if (tutti_room_working(device) || is_delayed(device))
         return false;
+    if (length == 1 && tutti_lanes_pass(device, first))
+        return under_way < MOST_OF_STREAM;
     if (tutti_direct_streams(device) || (behind && length > 1))
         return under_way + length <= MOST_STREAMED;
     if (behind)

@@ -3,7 +3,6 @@
 
 #include "env.h"
 #include "log.h"
-#include "memory/room.h"
 #include "sched/ahead.h"
 #include "sched/direct.h"
 #include "sched/invocation.h"
@@ -173,8 +172,7 @@ unsigned tutti_lanes_transfers(const struct tutti_real_device *device) {
 }
 
 bool tutti_lanes_are_long(const struct tutti_real_device *device) {
-    return tutti_lanes_are_of_gpu(device) &&
-           (tutti_ahead_busy(device) > 0 || tutti_room_working(device) > 0);
+    return tutti_lanes_are_of_gpu(device) && tutti_ahead_busy(device) > 0;
 }
 
 bool tutti_lanes_pass(const struct tutti_real_device *device,

@@ -104,7 +104,7 @@ bool tutti_lanes_download(const struct tutti_real_device *device);
 /* How many commands past StarPU are on lanes of transfers. */
 unsigned tutti_lanes_transfers(const struct tutti_real_device *device);
 
-/* Is it a GPU with long kernels, or StarPU's tasks, on their way? */
+/* Is it a GPU with longer kernels past StarPU, which go each by itself? */
 bool tutti_lanes_are_long(const struct tutti_real_device *device);
 
 /* Is the task a transfer for a lane of its kind there, where it does not wait for all of those? */

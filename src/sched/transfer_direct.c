@@ -27,6 +27,7 @@
  */
 #define LARGEST ((size_t)1 << 20)
 #define LARGEST_PINNED ((size_t)4 << 20)
+#define LARGEST_PASSING ((size_t)64 << 20) /* beside longer kernels, on a lane of its own */
 #define LARGEST_MAPPED ((size_t)16 << 20)
 #define LARGEST_STREAMED ((size_t)4 << 20)
 #define LEAST_BESIDE ((size_t)1 << 20) /* of a stream: less is not worth the driver's waits */
@@ -195,7 +196,8 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
         return 0;
     if (size <= LARGEST)
         return TUTTI_TRANSFER_TIME + (double)size / RATE;
-    size_t most = transfer->mapping ? LARGEST_MAPPED : LARGEST_PINNED;
+    bool passes = view->seat && tutti_lanes_are_long(view->seat);
+    size_t most = transfer->mapping ? LARGEST_MAPPED : passes ? LARGEST_PASSING : LARGEST_PINNED;
     return size <= most && is_pinned(transfer) ? TUTTI_TRANSFER_TIME : 0;
 }
 
