@@ -125,7 +125,8 @@ static struct tutti_view *next_version(cl_mem mem, bool again,
         if (fresh)
             return make_next(mem, fresh);
     }
-    return found.before_oldest ? make_next(mem, take_out(found.before_oldest)) : mem->view;
+    bool oldest = found.before_oldest && in_use(mem->view);
+    return oldest ? make_next(mem, take_out(found.before_oldest)) : mem->view;
 }
 
 /* Parts of a buffer, and pointers that the program has, belong to the storage that there is. */

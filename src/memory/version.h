@@ -25,8 +25,7 @@ enum tutti_user {
  * all devices work in home memory: that would only touch new memory.
  */
 struct tutti_view *tutti_version_take(cl_mem mem, bool overwrites, enum tutti_user user);
-/* The same for a transfer that a device is given, the one that used the object last if it can be.
- */
+/* The same for a transfer on a device, where the object was used last if there is such storage. */
 struct tutti_view *tutti_version_take_there(cl_mem mem, bool overwrites);
 /*
  * The same for a kernel. Fresh storage pays where the host still uses what there is, or, with

@@ -16,9 +16,9 @@
 /*
  * Of those that have no other GPU to go to, or that take so little that StarPU's task would cost
  * more than another GPU gained: by themselves, or what is between two of their transfers, each of
- * which is a task (two H100 began to do frames sooner than one where its share was so long). At
- * CLOSE the program waits, as it would in the driver, for the oldest one that is marked: whose end
- * is seen while others are behind it, one in so many.
+ * which is a task (frames of 4 MiB took two H100 longer than one, those of 8 MiB less). At CLOSE
+ * the program waits, as it would in the driver, for the oldest one that is marked: whose end is
+ * seen while others are behind it, one in so many.
  */
 #define MOST_OF_STREAM 128
 #define BETWEEN_TRANSFERS 100.0 /* µs */

@@ -7,6 +7,7 @@
 #include "memory/window.h"
 #include "recycler.h"
 #include "sched/batch.h"
+#include "sched/batch_users.h"
 #include "virtual_device/driver.h"
 
 enum { SOURCE, TARGET };
@@ -59,6 +60,10 @@ static void start(struct tutti_command *command) {
     }
     struct tutti_view *source = tutti_version_take(copy->mem[SOURCE], false, TUTTI_USER_DEVICE);
     bool several = !tutti_is_one_device(copy->task.devices);
+    if (several) {
+        tutti_batch_last_of(source);
+        tutti_batch_note_seats(tutti_window_storage_of(copy->mem[TARGET]));
+    }
     struct tutti_view *target =
         tutti_version_take_for_launch(copy->mem[TARGET], !command->keeps_storage, several,
                                       several && !source->at_home ? source->seat : NULL);

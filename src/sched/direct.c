@@ -240,26 +240,31 @@ static bool is_too_slow(const struct tutti_real_device *device, const struct tut
 }
 
 /*
- * Where all the views were used last, but those that can go with the rest, as nobody uses them and
+ * Where all the views were used last; those that can go with the rest do, as nobody uses them and
  * their content is not wanted. Those that no device used yet may be used anywhere in home memory,
  * as those that different ones did if nothing else is left; or early on a GPU (stay.h).
  */
 static struct tutti_real_device *seat_of(const struct tutti_batch *batch) {
-    struct tutti_real_device *seat = NULL;
-    bool at_home = batch->count > 0, agree = true, early = false, reads = false;
-    for (unsigned i = 0; i < batch->count; i++)
-        reads = reads || batch->use[i].mode != STARPU_W;
+    struct tutti_real_device *seat = NULL, *without = NULL; /* any of the rest */
+    bool at_home = batch->count > 0, agree = true, agree_without = true, early = false;
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_view *view = batch->use[i].view;
-        bool follows = reads && batch->use[i].mode == STARPU_W && !view->at_home &&
+        bool follows = batch->use[i].mode == STARPU_W && !view->at_home &&
                        tutti_version_users(view).all == tutti_batch_users(batch, view);
         at_home = at_home && view->at_home;
         if (!view->seat && !view->at_home) {
             early = true;
-        } else if (view->seat && !follows) {
+        } else if (view->seat && follows) {
+            agree_without = agree_without && (!without || view->seat == without);
+            without = view->seat;
+        } else if (view->seat) {
             agree = agree && (!seat || view->seat == seat);
             seat = view->seat;
         }
+    }
+    if (!seat) {
+        seat = without;
+        agree = agree_without;
     }
     if (!agree && !at_home)
         return NULL;

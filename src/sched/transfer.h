@@ -117,8 +117,7 @@ bool tutti_transfer_is_little(const struct tutti_transfer *transfer);
 
 /* Of a map or unmap that was granted: are there no bytes to move, nor anything to wait for? */
 bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer);
-/* Is it a migration, with its objects acquired where they are to be, that has nothing to wait for?
- */
+/* Is it a migration whose objects, which were granted, are there with all their bytes? */
 bool tutti_transfer_is_settled(const struct tutti_transfer *transfer);
 
 /* Of a map that brought its bytes: notes which of them the program may write. */
