@@ -99,14 +99,6 @@ enum { ATTEMPTS = 6 };
 
 static cl_ulong kernel_length = 12000; /* ns */
 
-static unsigned long enqueued(cl_ulong length) { /* and sets it, ns */
-    pthread_mutex_lock(&slow.lock);
-    unsigned long kernels = slow.enqueued;
-    slow.length = length;
-    pthread_mutex_unlock(&slow.lock);
-    return kernels;
-}
-
 /*
  * The GPU is busy for so long, ns, when the frames come. All their kernels must be on its queue
  * when the last one was enqueued, as they are without Tutti.
@@ -115,14 +107,14 @@ static void ck_given_as_it_comes(cl_ulong busy, int frames, int slots, void (*pr
     unsigned long given, all = (unsigned long)frames * (KERNELS + 1);
     int attempts = 0;
     begin();
-    enqueued(kernel_length);
+    slow_set_length(kernel_length);
     do {
         prepare();
-        unsigned long before = enqueued(busy);
+        unsigned long before = slow_set_length(busy);
         run(next, frame, between[0]);
-        ck_assert_uint_eq(enqueued(kernel_length), before + 1);
+        ck_assert_uint_eq(slow_set_length(kernel_length), before + 1);
         send(frames, slots);
-        given = enqueued(kernel_length) - before - 1;
+        given = slow_set_length(kernel_length) - before - 1;
         ck_ok(clFinish(queue));
     } while (given < all && ++attempts < ATTEMPTS);
     ck_assert_uint_eq(given, all);

@@ -60,6 +60,15 @@ static cl_ulong slow_open(void) {
     return next;
 }
 
+/* How long the next kernels take, ns; returns how many were enqueued before. */
+static inline unsigned long slow_set_length(cl_ulong length) {
+    pthread_mutex_lock(&slow.lock);
+    unsigned long kernels = slow.enqueued;
+    slow.length = length;
+    pthread_mutex_unlock(&slow.lock);
+    return kernels;
+}
+
 static void *slow_clock(void *unused) {
     (void)unused;
     pthread_mutex_lock(&slow.lock);

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Only Tutti: transfers of page-locked memory beside longer kernels of a GPU that they need not
- * come after. PoCL stands in for the GPU, with kernels of a time of
- * their own.
+ * come after. PoCL stands in for the GPU, with kernels of a time of their own.
  */
 #include "slow_gpu.h"
-
-#include <unistd.h>
 
 enum { N = 1 << 18, BYTES = N * sizeof(cl_int), WARM = 12 };
 enum { SHORT = 200000, LONG = 400000000 /* ns */ };
@@ -22,12 +19,6 @@ static cl_kernel next, join;
 static cl_mem locked, buffer[4];
 static cl_int *host; /* page-locked */
 static cl_command_queue other;
-
-static void set_length(cl_ulong length) {
-    pthread_mutex_lock(&slow.lock);
-    slow.length = length;
-    pthread_mutex_unlock(&slow.lock);
-}
 
 static void run_next(int from, int to, cl_event *event) {
     const size_t count = N;
@@ -73,15 +64,14 @@ static void begin(void) {
     program = make_program(source);
     next = make_kernel(program, "next");
     join = make_kernel(program, "join");
-    other = clCreateCommandQueue(context, device, 0, &error);
-    ck_ok(error);
+    other = make_queue(0);
     for (int i = 0; i < 4; i++)
         buffer[i] = make_buffer(0, BYTES, NULL);
     locked = make_buffer(CL_MEM_ALLOC_HOST_PTR, BYTES, NULL);
     host = clEnqueueMapBuffer(queue, locked, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, BYTES, 0, NULL,
                               NULL, &error);
     ck_ok(error);
-    set_length(SHORT);
+    slow_set_length(SHORT);
     write_now(0, 1);
     write_now(3, 1);
     for (int i = 0; i < WARM; i++) {
@@ -113,10 +103,10 @@ START_TEST(a_read_passes_a_reader) {
     ck_ok(clFlush(queue));
     ck_ok(clEnqueueReadBuffer(other, buffer[1], CL_FALSE, 0, BYTES, host, 1, &first, &read));
     ck_ok(clFlush(other));
-    set_length(LONG);
+    slow_set_length(LONG);
     run_next(1, 2, &second);
     ck_ok(clFlush(queue));
-    set_length(SHORT);
+    slow_set_length(SHORT);
     ck_ok(clWaitForEvents(1, &read));
     ck_assert_msg(!is_over(second), "the read waited for a kernel that only reads");
     ck_all(6);
@@ -134,10 +124,10 @@ START_TEST(a_write_passes_what_does_not_use_it) {
     cl_event kernel, write;
     begin();
     write_now(0, 5);
-    set_length(LONG);
+    slow_set_length(LONG);
     run_next(0, 1, &kernel);
     ck_ok(clFlush(queue));
-    set_length(SHORT);
+    slow_set_length(SHORT);
     for (int i = 0; i < N; i++)
         host[i] = 30;
     ck_ok(clEnqueueWriteBuffer(other, buffer[3], CL_FALSE, 0, BYTES, host, 0, NULL, &write));
@@ -157,22 +147,22 @@ START_TEST(none_passes_what_it_comes_after) {
     begin();
     for (cl_int round = 0; round < ROUNDS; round++) {
         write_now(0, round);
-        set_length(LONG / 40);
+        slow_set_length(LONG / 40);
         run_next(0, 1, NULL);
         for (int i = 0; i < N; i++)
             host[i] = 100 + round;
         ck_ok(clEnqueueWriteBuffer(queue, buffer[0], CL_FALSE, 0, BYTES / 2, host, 0, NULL, NULL));
         ck_ok(clEnqueueWriteBuffer(queue, buffer[0], CL_FALSE, BYTES / 2, BYTES / 2, host, 0, NULL,
                                    NULL));
-        set_length(SHORT);
+        slow_set_length(SHORT);
         run_join(0, 1, 2, NULL);
         ck_reads(2, 101 + 2 * round);
-        set_length(LONG / 40);
+        slow_set_length(LONG / 40);
         run_next(2, 1, NULL);
         ck_reads(1, 102 + 2 * round);
         ck_reads(0, 100 + round);
     }
-    set_length(SHORT);
+    slow_set_length(SHORT);
     end();
 }
 END_TEST

@@ -36,8 +36,7 @@ static void add(cl_kernel kernel, cl_mem data, cl_int by) {
     launch(kernel, N);
 }
 
-/* Two kernels, and between them a copy that the host takes: it has that while the second executes.
- */
+/* The host has what was copied between two kernels while the second one is executed. */
 START_TEST(no_later_kernel_is_waited_for) {
     cl_program program = make_program(source);
     cl_kernel kernel = make_kernel(program, "add");
@@ -45,9 +44,7 @@ START_TEST(no_later_kernel_is_waited_for) {
     const cl_int zero = 0;
     cl_int value = 0;
     int late = 0;
-    pthread_mutex_lock(&slow.lock);
-    slow.length = LENGTH;
-    pthread_mutex_unlock(&slow.lock);
+    slow_set_length(LENGTH);
     ck_ok(clEnqueueFillBuffer(queue, data, &zero, sizeof(zero), 0, BYTES, 0, NULL, NULL));
     for (int round = 0; round < ROUNDS + ATTEMPTS && (round < ROUNDS || late); round++) {
         cl_mem argument = snapshot;

@@ -95,12 +95,6 @@ static void change(cl_icd_dispatch *driver) {
     driver->clEnqueueReadBuffer = read_bytes;
 }
 
-static void be_slow(cl_ulong length) {
-    pthread_mutex_lock(&slow.lock);
-    slow.length = length;
-    pthread_mutex_unlock(&slow.lock);
-}
-
 static cl_int *make_pinned(int way, int slot) {
     pinned[way][slot] = make_buffer(CL_MEM_ALLOC_HOST_PTR, BYTES, NULL);
     return ck_made(clEnqueueMapBuffer(queue, pinned[way][slot], CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
@@ -221,11 +215,11 @@ START_TEST(upload_beside_a_kernel) {
         send(1);
         send(1);
         ck_ok(clFinish(queue));
-        be_slow(BUSY);
+        slow_set_length(BUSY);
         atomic_store(&given.written, 0);
         write_later(buffer[0], 0, N, sent[0]);
         launch_from(next, buffer[0], buffer[1]);
-        be_slow(LENGTH);
+        slow_set_length(LENGTH);
         launch_from(next, buffer[1], buffer[2]);
         read_later(buffer[2], 0, N, back[0]);
         send(FRAMES);
@@ -295,7 +289,7 @@ static void read_some(unsigned *seed) {
 static void launch_some(unsigned *seed) {
     int from = rand_r(seed) % BUFFERS, to = (from + 1 + rand_r(seed) % (BUFFERS - 1)) % BUFFERS;
     bool adds = rand_r(seed) % 2;
-    be_slow((cl_ulong)(rand_r(seed) % 60) * 1000);
+    slow_set_length((cl_ulong)(rand_r(seed) % 60) * 1000);
     launch_from(adds ? add : next, buffer[from], buffer[to]);
     for (int half = 0; half < 2; half++)
         model.buffer[to][half] = (cl_int)((cl_uint)model.buffer[from][half] +

@@ -89,12 +89,12 @@ static bool is_of_stream(const struct tutti_real_device *device,
 }
 
 /*
- * What still waits for a stay, as an image of a
- * buffer may, is on no queue: nothing may come after it that would have to follow it there. A
- * device that works for StarPU may have long kernels before it. What moves bytes by memcpy waits
- * for all that is on the queue (transfer_direct.c): in the dispatching thread, unless the device
- * executes nothing before somebody waits. Behind longer kernels nothing goes that may find another
- * device free, but what goes `behind` them anyway.
+ * What still waits for a stay, as an image of a buffer may, is on no queue: nothing may come after
+ * it that would have to follow it there. A device that works for StarPU may have long kernels
+ * before it. What moves bytes by memcpy waits for all that is on the queue (transfer_direct.c): in
+ * the dispatching thread, unless the device executes nothing before somebody waits. Behind longer
+ * kernels nothing goes that may find another device free, but transfers that pass them (lanes.h),
+ * and what goes `behind` them anyway.
  */
 bool tutti_ahead_has_time(const struct tutti_real_device *device,
                           const struct tutti_device_task *first, unsigned length, bool behind) {

@@ -227,7 +227,7 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     tutti_graph_run_and_unlock(&context->graph);
     tutti_object_release(old_fence);
     if (awaits)
-        tutti_direct_hurry(); /* to see that */
+        tutti_direct_hurry(); /* else that is seen late */
     if (!blocking)
         tutti_ahead_keep_close();
 

@@ -111,8 +111,8 @@ bool tutti_lanes_are_long(const struct tutti_real_device *device);
 bool tutti_lanes_pass(const struct tutti_real_device *device, const struct tutti_device_task *task);
 
 /*
- * The lane of transfers where the batch is better: so, or as it is a larger one that the program
- * does not wait for; 0: none. For the dispatching thread, once for each batch.
+ * The lane of transfers where the batch is better, as it passes others there or is a larger one
+ * that the program does not wait for; 0: none. For the dispatching thread, once for each batch.
  */
 unsigned tutti_lanes_choose_for_transfer(const struct tutti_batch *batch,
                                          const struct tutti_real_device *device);

@@ -130,16 +130,17 @@ static void take_versions(struct launch *launch) {
             use->view = tutti_version_take_for_launch(mem, false, false, NULL);
     }
     const struct tutti_real_device *seat = several ? seat_of_reads(task) : NULL;
-    for (unsigned i = 0; i < task->count && seat; i++)
-        if (task->use[i].mode == STARPU_W)
-            tutti_batch_note_seats(tutti_window_storage_of(launch->call.mem[i]));
-    for (unsigned i = 0; i < task->count; i++)
-        if (task->use[i].mode == STARPU_W)
-            task->use[i].view = tutti_version_take_for_launch(
-                launch->call.mem[i], !task->command.keeps_storage,
-                (several && !waits_anyway(task, launch->call.mem[i]->view)) ||
-                    tutti_stay_is_downloaded(launch->call.mem[i]->view),
-                seat);
+    for (unsigned i = 0; i < task->count; i++) {
+        cl_mem mem = launch->call.mem[i];
+        if (task->use[i].mode != STARPU_W)
+            continue;
+        if (seat)
+            tutti_batch_note_seats(tutti_window_storage_of(mem));
+        bool elsewhere =
+            (several && !waits_anyway(task, mem->view)) || tutti_stay_is_downloaded(mem->view);
+        task->use[i].view =
+            tutti_version_take_for_launch(mem, !task->command.keeps_storage, elsewhere, seat);
+    }
 }
 
 /* Parts become windows, or windows parts, where that is better. False when out of memory. */
