@@ -44,6 +44,8 @@ libtutti_la_SOURCES += \
 	src/memory/locked_pages.c src/memory/locked_pages.h \
 	src/memory/mem.c src/memory/mem.h \
 	src/memory/page_watch.c src/memory/page_watch.h \
+	src/memory/peer_trial.c src/memory/peer_trial.h \
+	src/memory/peers.c src/memory/peers.h \
 	src/memory/pinned.c src/memory/pinned.h \
 	src/memory/region.c src/memory/region.h \
 	src/memory/relay.c src/memory/relay.h \

@@ -83,6 +83,8 @@ TUTTI_TESTS = \
 	tests/test_traffic \
 	tests/test_memory \
 	tests/test_relay \
+	tests/test_peers \
+	tests/test_peer_choice \
 	tests/test_overwrite \
 	tests/test_door
 # Those programs again, on other devices; TAP of all of them as one.
@@ -412,9 +414,15 @@ tests_test_memory_SOURCES = tests/test_memory.c tests/traffic.h tests/refusal.h
 tests_test_memory_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_memory_LDADD = $(TEST_LIBS)
 
-tests_test_relay_SOURCES = tests/test_relay.c tests/traffic.h
+tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_relay_LDADD = $(TEST_LIBS)
+tests_test_peers_SOURCES = tests/test_peers.c tests/across.h tests/traffic.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_peers_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_peers_LDADD = $(TEST_LIBS)
+tests_test_peer_choice_SOURCES = tests/test_peer_choice.c tests/traffic.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_peer_choice_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_peer_choice_LDADD = $(TEST_LIBS)
 
 tests_test_at_once_SOURCES = tests/test_at_once.c tests/task_counts.h
 tests_test_at_once_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -4,6 +4,7 @@
 #include "memory/color.h"
 #include "memory/device_copy.h"
 #include "memory/locked_pages.h"
+#include "memory/peers.h"
 #include "memory/pinned.h"
 #include "memory/relay.h"
 #include "memory/staging.h"
@@ -146,10 +147,12 @@ static void drop_bounce(struct bounce *bounce) {
         free(bounce->bytes);
 }
 
-/* From a device to another one; the first time the bytes stay in `bounce`. */
+/* From a device to another one; what goes through `bounce` the first time stays there. */
 static cl_int copy_across(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                           const struct tutti_region *region, struct bounce *bounce) {
     cl_int error = CL_SUCCESS;
+    if (tutti_peers_copy(source, target, region))
+        return CL_SUCCESS;
     if (!bounce->bytes) {
         if (!make_bounce(bounce, region))
             return CL_OUT_OF_HOST_MEMORY;

@@ -343,7 +343,7 @@ cl_int tutti_copy_fill_image(const struct tutti_view *view, const struct tutti_c
 static cl_int enqueue_image_copy(const struct tutti_copy_end *source,
                                  const struct tutti_copy_end *target,
                                  const struct tutti_region *region, cl_event *event) {
-    const struct tutti_real_device *device = source->copy->device;
+    const struct tutti_real_device *device = target->copy->device;
     const cl_icd_dispatch *driver = device->dispatch;
     cl_command_queue queue = device->place.uploads;
     const struct tutti_shape *from = &source->view->shape, *to = &target->view->shape;
@@ -386,7 +386,7 @@ cl_int tutti_copy_enqueue_copy(const struct tutti_copy_end *source,
 /* The same row by row; `event` is the last one's. */
 static cl_int enqueue_rows(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                            const struct tutti_region *region, cl_event *event) {
-    const struct tutti_real_device *device = source->copy->device;
+    const struct tutti_real_device *device = target->copy->device;
     const struct tutti_place *from = source->place, *to = target->place;
     size_t rows = region->size[1] * region->size[2];
     cl_int error = CL_SUCCESS;
@@ -403,6 +403,7 @@ static cl_int enqueue_rows(const struct tutti_copy_end *source, const struct tut
 
 cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                        const struct tutti_region *region) {
+    const struct tutti_real_device *device = target->copy->device;
     if (!source->copy->mem || !target->copy->mem)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
     if (source->copy->bytes && target->copy->bytes) {
@@ -424,15 +425,15 @@ cl_int tutti_copy_copy(const struct tutti_copy_end *source, const struct tutti_c
     bool image =
         tutti_shape_is_boxed(&source->view->shape) || tutti_shape_is_boxed(&target->view->shape);
     cl_event event;
-    tutti_driver_lock(source->copy->device);
-    cl_int error = image ? enqueue_image_copy(source, target, region, &event)
-                         : tutti_copy_enqueue_copy(source, target, region,
-                                                   source->copy->device->place.uploads, &event);
+    tutti_driver_lock(device);
+    cl_int error =
+        image ? enqueue_image_copy(source, target, region, &event)
+              : tutti_copy_enqueue_copy(source, target, region, device->place.uploads, &event);
     /* PoCL 3.1 takes boxes of one buffer for overlapping that do not: who asked was told before. */
     if (error == CL_MEM_COPY_OVERLAP)
         error = enqueue_rows(source, target, region, &event);
     if (error == CL_SUCCESS)
-        error = end_upload(source->copy->device, event);
-    tutti_driver_unlock(source->copy->device);
+        error = end_upload(device, event);
+    tutti_driver_unlock(device);
     return error;
 }

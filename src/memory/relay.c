@@ -5,12 +5,16 @@
 #include "memory/carry.h"
 #include "memory/device_copy.h"
 #include "memory/hop.h"
+#include "memory/peers.h"
 #include "memory/room.h"
 #include "memory/stream.h"
 #include "memory/transfer_path.h"
 #include "virtual_device/driver.h"
 
 #include <errno.h>
+
+/* What a driver copies at once is over before another thread has begun. */
+#define LEAST_CARRIED ((size_t)256 << 10)
 
 /* Guards `moving` of all views, and with it who changes `debtor`. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -29,17 +33,19 @@ static const struct tutti_real_device *take(struct tutti_view *view) {
     return debtor;
 }
 
-static void finish(struct tutti_view *view) {
+/* Ends what `take` began: is the debt paid? */
+static void finish(struct tutti_view *view, bool paid) {
     pthread_mutex_lock(&lock);
     view->moving = false;
-    atomic_store_explicit(&view->debtor, NULL, memory_order_release);
+    if (paid)
+        atomic_store_explicit(&view->debtor, NULL, memory_order_release);
     pthread_cond_broadcast(&moved);
     pthread_mutex_unlock(&lock);
 }
 
 void tutti_relay_cancel(struct tutti_view *view) {
     if (take(view))
-        finish(view);
+        finish(view, true);
 }
 
 void tutti_relay_wait(struct tutti_view *view) {
@@ -71,7 +77,7 @@ void tutti_relay_settle(struct tutti_view *view) {
     if (!debtor)
         return;
     bring_home(view, debtor);
-    finish(view);
+    finish(view, true);
 }
 
 void tutti_relay_leave(struct tutti_view *view, const struct tutti_real_device *device) {
@@ -88,8 +94,9 @@ void tutti_relay_leave(struct tutti_view *view, const struct tutti_real_device *
 int tutti_relay_down(struct tutti_view *view, struct tutti_real_device *device,
                      const struct tutti_storage *storage, cl_event *event) {
     tutti_relay_cancel(view); /* of earlier bytes */
-    if (!event || !storage->mem || storage->at_home || tutti_room_is_scarce(device) ||
-        !tutti_transfer_path_relays(device, view->size))
+    bool may =
+        tutti_transfer_path_relays(device, view->size) || tutti_peers_reach(device, view->size);
+    if (!may || !event || !storage->mem || storage->at_home || tutti_room_is_scarce(device))
         return tutti_hop_down(view, device, storage, event);
     atomic_store_explicit(&view->debtor, device, memory_order_release);
     return 0;
@@ -124,27 +131,42 @@ static cl_int stream(struct tutti_view *view, const struct tutti_copy *source,
     return tutti_stream_copy(&from, &to, home, &at_home, &whole);
 }
 
+/* By the driver of both devices: home memory is owed the bytes still. */
+static bool copy_directly(struct tutti_view *view, const struct tutti_copy *source,
+                          const struct tutti_copy *target) {
+    struct tutti_region whole = tutti_view_whole(view);
+    struct tutti_place start = tutti_place_linear(0, view->size);
+    struct tutti_place packed = tutti_view_packed(view, &start);
+    struct tutti_copy_end from = {view, source, &packed}, to = {view, target, &packed};
+    return tutti_peers_copy(&from, &to, &whole);
+}
+
 static void relay(struct tutti_view *view, struct tutti_real_device *target,
                   const struct tutti_storage *storage) {
     const struct tutti_real_device *debtor = take(view);
-    tutti_view_take_over(view);
-    const struct tutti_storage *owed = debtor ? storage_on(view, debtor) : NULL;
-    char *home = tutti_view_home(view);
-    if (!debtor || !home || !owed->mem || !storage->mem || storage->at_home || !streams(view)) {
-        if (debtor) {
-            bring_home(view, debtor);
-            finish(view);
-        }
+    if (!debtor) { /* another transfer has paid */
         tutti_hop_up(view, target, storage, NULL);
         return;
     }
-    struct tutti_copy from = copy_of(device_at(debtor), owed), to = copy_of(target, storage);
-    tutti_log(DEBUG, "%s: %zu bytes on to %s", debtor->name, view->size, target->name);
-    cl_int error = stream(view, &from, &to, home);
-    if (error != CL_SUCCESS)
-        tutti_log(ERROR, "%s: a transfer to %s failed with %d", debtor->name, target->name, error);
+    tutti_view_take_over(view);
+    struct tutti_copy from = copy_of(device_at(debtor), storage_on(view, debtor));
+    struct tutti_copy to = copy_of(target, storage);
+    bool both = from.mem && to.mem && !storage->at_home, paid = true;
+    char *home;
+    if (both && copy_directly(view, &from, &to)) {
+        paid = false;
+    } else if (both && streams(view) && (home = tutti_view_home(view))) {
+        tutti_log(DEBUG, "%s: %zu bytes on to %s", debtor->name, view->size, target->name);
+        cl_int error = stream(view, &from, &to, home);
+        if (error != CL_SUCCESS)
+            tutti_log(ERROR, "%s: a transfer to %s failed with %d", debtor->name, target->name,
+                      error);
+    } else {
+        bring_home(view, debtor);
+        tutti_hop_up(view, target, storage, NULL);
+    }
     tutti_view_hand_over(view);
-    finish(view);
+    finish(view, paid);
 }
 
 static void run(struct tutti_carry *carry) {
@@ -158,7 +180,9 @@ int tutti_relay_up(struct tutti_view *view, struct tutti_real_device *device,
     if (!debtor)
         return tutti_hop_up(view, device, storage, event);
     const struct tutti_real_device *carrier = tutti_carry_possible(debtor) ? debtor : device;
-    struct relay *job = event && tutti_carry_possible(carrier) ? malloc(sizeof(*job)) : NULL;
+    bool brief = view->size < LEAST_CARRIED && tutti_peers_are_near(debtor, device, view->size);
+    struct relay *job =
+        event && !brief && tutti_carry_possible(carrier) ? malloc(sizeof(*job)) : NULL;
     if (job) {
         *job = (struct relay){.carry.run = run, .view = view, .target = device, .storage = storage};
         if (tutti_carry_start(&job->carry, carrier, event))

@@ -31,7 +31,7 @@ static struct tutti_staging_shape shape = {
     .stream = (size_t)16 << 20,
 };
 
-static enum { AUTOMATIC, DIRECT, STAGED } wanted;
+static enum tutti_transfer_choice wanted;
 static unsigned cores;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -65,7 +65,12 @@ static void read_environment(void) {
     read_shape();
     long online = sysconf(_SC_NPROCESSORS_ONLN); /* reads files: 3 µs */
     cores = online > 1 ? (unsigned)online : 1;
-    wanted = tutti_env_choice(TUTTI_TRANSFER);
+    wanted = (enum tutti_transfer_choice)tutti_env_choice(TUTTI_TRANSFER);
+}
+
+enum tutti_transfer_choice tutti_transfer_path_choice(void) {
+    pthread_once(&once, read_environment);
+    return wanted;
 }
 
 const struct tutti_staging_shape *tutti_transfer_path_shape(void) {
@@ -75,11 +80,11 @@ const struct tutti_staging_shape *tutti_transfer_path_shape(void) {
 
 bool tutti_transfer_path_pins(const struct tutti_real_device *device) {
     pthread_once(&once, read_environment);
-    if (device->shares_host || wanted == DIRECT)
+    if (device->shares_host || wanted == TUTTI_TRANSFER_DIRECT)
         return false;
     /* Oclgrind says that it is of every type, and runs on the CPU. */
     const cl_device_type processor = CL_DEVICE_TYPE_GPU | CL_DEVICE_TYPE_CPU;
-    return wanted == STAGED || (device->type & processor) == CL_DEVICE_TYPE_GPU;
+    return wanted == TUTTI_TRANSFER_STAGED || (device->type & processor) == CL_DEVICE_TYPE_GPU;
 }
 
 /* Bits of the devices that have memory of their own. */
@@ -97,16 +102,18 @@ unsigned tutti_transfer_path_near(unsigned users, size_t size) {
     unsigned far = distant();
     if (users)
         return users & ~far ? 0 : users;
-    return tutti_is_one_device(far) && (wanted == STAGED || size >= LEAST_STRAIGHT) ? far : 0;
+    return tutti_is_one_device(far) && (wanted == TUTTI_TRANSFER_STAGED || size >= LEAST_STRAIGHT)
+               ? far
+               : 0;
 }
 
 bool tutti_transfer_path_is_home(unsigned users) { return users && !(users & distant()); }
 
 bool tutti_transfer_path_relays(const struct tutti_real_device *device, size_t size) {
     pthread_once(&once, read_environment);
-    if (device->at_home || wanted == DIRECT || tutti_is_one_device(distant()))
+    if (device->at_home || wanted == TUTTI_TRANSFER_DIRECT || tutti_is_one_device(distant()))
         return false;
-    return wanted == STAGED || size >= LEAST_RELAYED;
+    return wanted == TUTTI_TRANSFER_STAGED || size >= LEAST_RELAYED;
 }
 
 bool tutti_transfer_path_has_room(const struct tutti_real_device *device, size_t size) {
@@ -117,7 +124,7 @@ unsigned tutti_transfer_path_straight(unsigned users, unsigned able, size_t size
     const struct tutti_device_list *list = tutti_devices();
     pthread_once(&once, read_environment);
     unsigned far = distant(), found = 0;
-    if (users & ~far || (wanted != STAGED && size < LEAST_STRAIGHT))
+    if (users & ~far || (wanted != TUTTI_TRANSFER_STAGED && size < LEAST_STRAIGHT))
         return 0;
     for (unsigned d = 0; d < list->count; d++)
         if (far & able & 1u << d && tutti_transfer_path_has_room(list->device[d], size))
@@ -140,7 +147,7 @@ unsigned tutti_transfer_path_threads(const struct tutti_real_device *device, siz
     if (!tutti_transfer_path_pins(device))
         return 0;
     unsigned threads = spare_threads();
-    if (wanted == STAGED)
+    if (wanted == TUTTI_TRANSFER_STAGED)
         return threads < 2 ? 2 : threads;
     return size >= shape.from && (threads >= LEAST_THREADS || shape.threads) ? threads : 0;
 }

@@ -10,6 +10,15 @@
  * several threads while the link is busy with other chunks.
  */
 
+/* TUTTI_TRANSFER, in the order of env.def. */
+enum tutti_transfer_choice {
+    TUTTI_TRANSFER_AUTO,
+    TUTTI_TRANSFER_DIRECT,
+    TUTTI_TRANSFER_STAGED,
+    TUTTI_TRANSFER_PEER,
+};
+enum tutti_transfer_choice tutti_transfer_path_choice(void);
+
 /*
  * Bits of the devices in whose own memory a memory object of `size` bytes most likely is, or will
  * be wanted, going by those that used it last (`users`): if none did, the only device with memory

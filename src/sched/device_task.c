@@ -2,6 +2,7 @@
 #include "sched/device_task.h"
 
 #include "context.h"
+#include "memory/peers.h"
 #include "memory/room.h"
 #include "sched/direct_end.h"
 #include "sched/execution.h"
@@ -84,6 +85,48 @@ static void finished(void *argument) {
     tutti_execution_end(argument);
 }
 
+static bool bar_starpu(const struct tutti_real_device *device, cl_event event) {
+    cl_command_queue starpu_queue;
+    starpu_opencl_get_queue(device->place.devid, &starpu_queue);
+    return device->dispatch->clEnqueueBarrierWithWaitList(starpu_queue, 1, &event, NULL) ==
+           CL_SUCCESS;
+}
+
+/* A command that failed is over as well: its batch knows. */
+struct message {
+    const cl_icd_dispatch *driver;
+    cl_event over; /* StarPU's queue waits for it */
+};
+
+static void CL_CALLBACK pass_on(cl_event last, cl_int status, void *argument) {
+    struct message *message = argument;
+    (void)last;
+    (void)status;
+    message->driver->clSetUserEventStatus(message->over, CL_COMPLETE);
+    message->driver->clReleaseEvent(message->over);
+    free(message);
+}
+
+/* Where the command is of another context than StarPU's queue. */
+static bool send_message(const struct tutti_real_device *device, cl_event last) {
+    cl_int error;
+    cl_context context;
+    struct message *message = malloc(sizeof(*message));
+    if (!message)
+        return false;
+    starpu_opencl_get_context(device->place.devid, &context);
+    message->driver = device->dispatch;
+    message->over = message->driver->clCreateUserEvent(context, &error);
+    if (message->over && bar_starpu(device, message->over) &&
+        message->driver->clSetEventCallback(last, CL_COMPLETE, pass_on, message) == CL_SUCCESS)
+        return true;
+    if (message->over)
+        pass_on(last, CL_COMPLETE, message);
+    else
+        free(message);
+    return false;
+}
+
 /*
  * Lets StarPU's worker go on while the real command executes: StarPU polls a marker in its own
  * queue, which gets a barrier on the command. A user event between the two, completed by a
@@ -91,10 +134,7 @@ static void finished(void *argument) {
  * per command on NVIDIA's driver, where a command that fails has taken the whole context with it.
  */
 static bool tell_starpu(const struct tutti_real_device *device, cl_event last) {
-    cl_command_queue starpu_queue;
-    starpu_opencl_get_queue(device->place.devid, &starpu_queue);
-    return device->dispatch->clEnqueueBarrierWithWaitList(starpu_queue, 1, &last, NULL) ==
-           CL_SUCCESS;
+    return tutti_peers_context(device) ? send_message(device, last) : bar_starpu(device, last);
 }
 
 /*

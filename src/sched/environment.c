@@ -74,6 +74,8 @@ bool tutti_environment_enter(struct tutti_environment *environment,
     return true;
 }
 
+const char *tutti_environment_directory(void) { return getenv(wanted[PERF_MODEL_DIR].name); }
+
 void tutti_environment_leave(struct tutti_environment *environment, bool worked) {
     if (environment->set & 1u << PERF_MODEL_DIR)
         tutti_performance_files_keep(&environment->files, worked);

@@ -20,6 +20,8 @@ struct tutti_environment {
 /* Returns false when StarPU would abort: no directory for its performance files is writable. */
 bool tutti_environment_enter(struct tutti_environment *environment,
                              const struct tutti_device_list *list, unsigned seen_by_starpu);
+/* Between the two: where StarPU keeps files for this machine, and other things may be kept. */
+const char *tutti_environment_directory(void);
 void tutti_environment_leave(struct tutti_environment *environment, bool worked);
 
 #endif

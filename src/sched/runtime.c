@@ -9,6 +9,7 @@
 #include "memory/block.h"
 #include "memory/kept_home.h"
 #include "memory/locked_pages.h"
+#include "memory/peers.h"
 #include "memory/pinned.h"
 #include "memory/storage.h"
 #include "sched/direct_end.h"
@@ -347,6 +348,8 @@ static unsigned find_places(const struct tutti_device_list *list) {
         device->place.workerid = worker;
         device->place.node = starpu_worker_get_memory_node((unsigned)worker);
         starpu_opencl_get_context(devid, &device->place.context);
+        if (tutti_peers_context(device))
+            device->place.context = tutti_peers_context(device);
         device->place.synchronous = tutti_pocl_is_basic(device) || tutti_device_interprets(device);
         if (!open_queues(device)) {
             device->place.devid = -1;
@@ -359,6 +362,23 @@ static unsigned find_places(const struct tutti_device_list *list) {
                   device->place.node);
     }
     return driven;
+}
+
+/* Which devices have a context in common instead of one of StarPU's each? */
+static void join_peers(const struct tutti_device_list *list) {
+    struct tutti_peer alone[TUTTI_MAX_DEVICES];
+    unsigned count = 0;
+    for (unsigned d = 0; d < list->count; d++) {
+        int devid = list->device[d]->place.devid;
+        if (devid < 0 || starpu_worker_get_by_devid(STARPU_OPENCL_WORKER, devid) < 0)
+            continue;
+        alone[count].device = list->device[d];
+        starpu_opencl_get_context(devid, &alone[count++].context);
+    }
+    sigset_t before;
+    tutti_signals_block(&before); /* drivers may start threads */
+    tutti_peers_start(alone, count, tutti_environment_directory());
+    tutti_signals_restore(&before);
 }
 
 static int start_starpu(const struct tutti_device_list *list, unsigned seen_by_starpu) {
@@ -411,6 +431,8 @@ static cl_int start(void) {
     int status = start_starpu(list, seen);
     tutti_devices_hand_over(NULL);
     atomic_store(&runtime.starting, false);
+    if (status == 0)
+        join_peers(list);
     tutti_environment_leave(&environment, status == 0);
     if (status) {
         tutti_log(ERROR, "starpu_init: %s", strerror(-status));

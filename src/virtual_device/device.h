@@ -60,7 +60,8 @@ struct tutti_real_device {
         int devid;          /* StarPU's OpenCL device number; −1: StarPU does not drive it */
         int workerid;       /* StarPU's worker */
         unsigned node;      /* StarPU's memory node */
-        cl_context context; /* StarPU's context of this one device: its memory, programs, queues */
+        /* StarPU's of this one device, or one with others (peers.h): its memory, programs, queues */
+        cl_context context;
         /*
          * In order. An event on a queue with profiling costs NVIDIA's driver 9 µs, on another one
          * nothing. But PoCL must not execute some kernels of a device at once (pocl.h): both are the

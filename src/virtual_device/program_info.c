@@ -147,20 +147,33 @@ static void complete_signatures(cl_program program) {
     free(names);
 }
 
-/* The binary of one real program (free); NULL when it has none. */
-static void *real_binary(cl_program real, const cl_icd_dispatch *dispatch, size_t *size) {
+/*
+ * The binary of one real program (free); NULL when it has none. There may be other devices in the
+ * program's context, for which it was not built.
+ */
+static void *real_binary(cl_program real, const struct tutti_real_device *device, size_t *size) {
+    const cl_icd_dispatch *dispatch = device->dispatch;
+    cl_device_id ids[TUTTI_MAX_DEVICES];
+    size_t sizes[TUTTI_MAX_DEVICES] = {0}, of_ids = 0, own = 0;
+    unsigned char *binaries[TUTTI_MAX_DEVICES] = {NULL};
     *size = 0;
-    if (dispatch->clGetProgramInfo(real, CL_PROGRAM_BINARY_SIZES, sizeof(*size), size, NULL) !=
+    if (dispatch->clGetProgramInfo(real, CL_PROGRAM_DEVICES, sizeof(ids), ids, &of_ids) !=
             CL_SUCCESS ||
-        !*size)
+        dispatch->clGetProgramInfo(real, CL_PROGRAM_BINARY_SIZES, sizeof(sizes), sizes, NULL) !=
+            CL_SUCCESS)
         return NULL;
-    unsigned char *bytes = malloc(*size);
-    if (bytes && dispatch->clGetProgramInfo(real, CL_PROGRAM_BINARIES, sizeof(bytes), &bytes,
-                                            NULL) != CL_SUCCESS) {
-        free(bytes);
-        bytes = NULL;
+    size_t count = of_ids / sizeof(*ids);
+    while (own < count && ids[own] != device->id)
+        own++;
+    if (own == count || sizes[own] == 0 || !(binaries[own] = malloc(sizes[own])))
+        return NULL;
+    *size = sizes[own];
+    if (dispatch->clGetProgramInfo(real, CL_PROGRAM_BINARIES, count * sizeof(*binaries), binaries,
+                                   NULL) != CL_SUCCESS) {
+        free(binaries[own]);
+        return NULL;
     }
-    return bytes;
+    return binaries[own];
 }
 
 /*
@@ -196,7 +209,7 @@ static cl_int make_binary(cl_program program) {
         } else {
             tutti_driver_lock(device);
             entry->bytes = bytes[binary->count] =
-                real_binary(program->real[d], device->dispatch, &entry->size);
+                real_binary(program->real[d], device, &entry->size);
             tutti_driver_unlock(device);
         }
         if (entry->bytes)

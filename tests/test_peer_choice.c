@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: whether the driver of two GPUs copies between them is measured at the first start,
+ * and kept. Each process has a driver, for which PoCL stands in, that takes its time for some
+ * commands.
+ */
+#include "pocl_gpu.h"
+#include "traffic.h"
+
+#include <glob.h>
+#include <limits.h>
+
+/* More than PoCL takes itself, beside whatever else the machine does. µs. */
+#define SLOW 5000
+enum { SHORT = 4096, LONG = 8 << 20, STEPS = 24 };
+
+static bool slow_host, slow_driver, slow_long, slow_common;
+
+/* Is the queue's context one of several devices? */
+static bool is_common(cl_command_queue on) {
+    cl_context of = NULL;
+    cl_uint devices = 0;
+    real.clGetCommandQueueInfo(on, CL_QUEUE_CONTEXT, sizeof(of), &of, NULL);
+    real.clGetContextInfo(of, CL_CONTEXT_NUM_DEVICES, sizeof(devices), &devices, NULL);
+    return devices > 1;
+}
+
+static void pause_if(bool slow) {
+    if (slow)
+        usleep(SLOW);
+}
+
+static cl_int CL_API_CALL enqueue_read(cl_command_queue on, cl_mem mem, cl_bool blocking,
+                                       size_t offset, size_t size, void *to, cl_uint count,
+                                       const cl_event *list, cl_event *event) {
+    pause_if(slow_host && size >= SHORT);
+    return real.clEnqueueReadBuffer(on, mem, blocking, offset, size, to, count, list, event);
+}
+
+static cl_int CL_API_CALL enqueue_write(cl_command_queue on, cl_mem mem, cl_bool blocking,
+                                        size_t offset, size_t size, const void *from, cl_uint count,
+                                        const cl_event *list, cl_event *event) {
+    pause_if(slow_common && size < SHORT && is_common(on));
+    return real.clEnqueueWriteBuffer(on, mem, blocking, offset, size, from, count, list, event);
+}
+
+static cl_int CL_API_CALL enqueue_copy(cl_command_queue on, cl_mem from, cl_mem to,
+                                       size_t from_offset, size_t to_offset, size_t size,
+                                       cl_uint count, const cl_event *list, cl_event *event) {
+    pause_if(slow_driver);
+    for (int i = 0; i < 10; i++)
+        pause_if(slow_long && size > SHORT);
+    return real.clEnqueueCopyBuffer(on, from, to, from_offset, to_offset, size, count, list, event);
+}
+
+static void change(cl_icd_dispatch *driver) {
+    driver->clEnqueueReadBuffer = enqueue_read;
+    driver->clEnqueueWriteBuffer = enqueue_write;
+    driver->clEnqueueCopyBuffer = enqueue_copy;
+}
+
+/* The child: two buffers that wander, a short one and a long one. */
+START_TEST(probe) {
+    static const size_t sizes[] = {SHORT, LONG};
+    cl_program program = make_program(common_source);
+    cl_kernel add = make_kernel(program, "add");
+    cl_int one = 1;
+
+    for (int i = 0; i < 2; i++) {
+        size_t ints = sizes[i] / sizeof(cl_int);
+        cl_int *values = calloc(ints, sizeof(*values));
+        cl_mem buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizes[i], values);
+
+        ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+        ck_ok(clSetKernelArg(add, 1, sizeof(one), &one));
+        for (int j = 0; j < STEPS; j++)
+            launch(add, ints);
+        read_ints(buffer, values, (int)ints);
+        ck_all(values, (int)ints, STEPS);
+        ck_ok(clReleaseMemObject(buffer));
+        free(values);
+    }
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+END_TEST
+
+static char directory[64];
+
+/* What a process with that driver, "host,long" for instance, said. */
+static const char *run(const char *slow, const char *settings) {
+    char all[384];
+
+    snprintf(all, sizeof(all),
+             "XDG_CACHE_HOME=%s STARPU_HOME=%s TUTTI_SCHED=random TUTTI_BATCH=never "
+             "TUTTI_LOG=debug TUTTI_TEST_SLOW=%s %s",
+             directory, directory, slow, settings);
+    return test_run_again(all, "--probe");
+}
+
+static bool measured(const char *said) { return strstr(said, "through host memory,") != NULL; }
+
+static void ck_straight(const char *said, bool short_ones, bool long_ones) {
+    ck_assert_int_eq(strstr(said, "4096 bytes straight to") != NULL, short_ones);
+    ck_assert_int_eq(strstr(said, "8388608 bytes straight to") != NULL, long_ones);
+}
+
+static void begin(void) {
+    snprintf(directory, sizeof(directory), "/tmp/tutti-peers-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(directory));
+}
+
+static void end(void) {
+    char command[96];
+
+    snprintf(command, sizeof(command), "rm -r %s", directory);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Where it was kept; there is one file, and no other beside it. */
+static const char *kept(void) {
+    static char path[PATH_MAX];
+    char pattern[128];
+    glob_t found;
+
+    snprintf(pattern, sizeof(pattern), "%s/.starpu/tutti/*/tutti-peers*", directory);
+    ck_assert_int_eq(glob(pattern, 0, NULL, &found), 0);
+    ck_assert_uint_eq(found.gl_pathc, 1);
+    snprintf(path, sizeof(path), "%s", found.gl_pathv[0]);
+    globfree(&found);
+    return path;
+}
+
+START_TEST(a_fast_driver_copies) {
+    begin();
+    const char *said = run("host", "");
+    ck_assert(measured(said));
+    ck_straight(said, true, true);
+    kept();
+    said = run("host", "");
+    ck_assert(!measured(said));
+    ck_straight(said, true, true);
+    end();
+}
+END_TEST
+
+START_TEST(a_slow_driver_does_not) {
+    begin();
+    const char *said = run("driver", "");
+    ck_assert(measured(said));
+    ck_straight(said, false, false);
+    said = run("driver", "");
+    ck_assert(!measured(said));
+    ck_straight(said, false, false);
+    end();
+}
+END_TEST
+
+START_TEST(each_size_by_itself) {
+    begin();
+    ck_straight(run("host,long", ""), true, false);
+    ck_straight(run("host,long", ""), true, false);
+    end();
+}
+END_TEST
+
+/* What makes all commands slower is not worth any copy. */
+START_TEST(a_common_context_may_cost_too_much) {
+    begin();
+    ck_straight(run("host,common", ""), false, false);
+    end();
+}
+END_TEST
+
+START_TEST(other_settings_measure_nothing) {
+    begin();
+    const char *said = run("host", "TUTTI_TRANSFER=direct");
+    ck_assert(!measured(said));
+    ck_straight(said, false, false);
+    said = run("driver", "TUTTI_TRANSFER=peer");
+    ck_assert(!measured(said));
+    ck_straight(said, true, true);
+    end();
+}
+END_TEST
+
+START_TEST(damaged_files_are_ignored) {
+    static const char *const texts[] = {"", "tutti peers 1 0\nend\n", "some other file\n"};
+
+    begin();
+    run("host", "");
+    for (size_t i = 0; i <= COUNT(texts); i++) {
+        const char *path = kept();
+        FILE *file = NULL;
+        if (i < COUNT(texts)) {
+            ck_assert_ptr_nonnull(file = fopen(path, "w"));
+            ck_assert_int_ge(fputs(texts[i], file), 0);
+            ck_assert_int_eq(fclose(file), 0);
+        } else {
+            ck_assert_int_eq(truncate(path, 100), 0);
+        }
+        const char *said = run("host", "");
+        ck_assert_ptr_nonnull(strstr(said, "is damaged"));
+        ck_assert(measured(said));
+        ck_assert(!measured(run("host", "")));
+    }
+    end();
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const child[] = {probe};
+    const TTest *const tests[] = {a_fast_driver_copies,
+                                  a_slow_driver_does_not,
+                                  each_size_by_itself,
+                                  a_common_context_may_cost_too_much,
+                                  other_settings_measure_nothing,
+                                  damaged_files_are_ignored};
+    const char *slow = getenv("TUTTI_TEST_SLOW");
+
+    if (argc < 2 || strcmp(argv[1], "--probe") != 0)
+        return pocl_gpu_begin("pthread pthread", NULL)
+                   ? test_main_bare(argc, argv, tests, COUNT(tests))
+                   : 0;
+    slow_host = strstr(slow, "host") != NULL;
+    slow_driver = strstr(slow, "driver") != NULL;
+    slow_long = strstr(slow, "long") != NULL;
+    slow_common = strstr(slow, "common") != NULL;
+    return pocl_gpu_begin("pthread pthread", change) ? test_main(1, argv, child, COUNT(child)) : 0;
+}
