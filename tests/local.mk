@@ -40,6 +40,7 @@ TUTTI_TESTS = \
 	tests/test_fresh \
 	tests/test_lone \
 	tests/test_row \
+	tests/test_rows \
 	tests/test_stream \
 	tests/test_crew \
 	tests/test_steady \
@@ -315,6 +316,9 @@ tests_test_lone_LDADD = $(TEST_LIBS)
 tests_test_row_SOURCES = tests/test_row.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_row_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_row_LDADD = $(TEST_LIBS)
+tests_test_rows_SOURCES = tests/test_rows.c
+tests_test_rows_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_rows_LDADD = $(TEST_LIBS)
 tests_test_chain_SOURCES = tests/test_chain.c tests/mixing.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_chain_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_chain_LDADD = $(TEST_LIBS)

@@ -20,6 +20,7 @@
  */
 #define SHORT 6.0
 #define SHORT_ALONE 200.0
+#define TRIES 1000 /* in a row, while others dispatch */
 /* ns, by a clock that is slow */
 #define LATE 8000000u
 
@@ -228,20 +229,22 @@ static bool execute(const struct tutti_invocation *call, struct tutti_real_devic
 }
 
 /* By the dispatching thread, with the devices locked. False: not at all. */
-static bool run(const struct tutti_invocation *call, struct tutti_real_device *device, bool in_row,
-                struct tutti_model *model, unsigned able, cl_event event) {
+static bool run(const struct attempt *attempt, const struct tutti_invocation *call,
+                struct tutti_real_device *device, struct tutti_model *model, unsigned able,
+                cl_event event) {
     struct found found;
+    bool in_row = attempt->in_row;
     if (!find_storage(call, device, able, in_row, &found))
         return false;
+    const struct tutti_row_kernel kernel = {attempt->queue, attempt->list, model, able, event};
     for (unsigned i = 0; i < call->count; i++) {
         struct tutti_view *view = view_of(call->mem[i]);
         tutti_view_take_over(view);
         view->defined = true;
         view->unread = false;
     }
-    bool done =
-        in_row ? tutti_row_enqueue(call, device, found.storage, model, able, event) == CL_SUCCESS
-               : execute(call, device, found.storage, model, able, event);
+    bool done = in_row ? tutti_row_enqueue(call, device, found.storage, &kernel) == CL_SUCCESS
+                       : execute(call, device, found.storage, model, able, event);
     for (unsigned i = 0; i < call->count; i++) {
         struct tutti_view *view = view_of(call->mem[i]);
         if (in_row) /* kernels of its device may end meanwhile */
@@ -274,7 +277,7 @@ static enum outcome try(struct attempt *attempt, struct tutti_invocation *call) 
         return OTHERS_FIRST;
     }
     cl_event event = attempt->event ? tutti_event_create_outside(queue, attempt->type) : NULL;
-    bool done = (event || !attempt->event) && run(call, device, in_row, model, able, event);
+    bool done = (event || !attempt->event) && run(attempt, call, device, model, able, event);
     if (done && event)
         *attempt->event = event;
     else if (event)
@@ -301,9 +304,15 @@ static enum outcome try_in_row(struct attempt *attempt, struct tutti_invocation 
     if (attempt->unpublished) {
         tutti_row_publish(attempt->last, attempt->list);
         outcome = lock_and_try(attempt, call);
+    } else {
+        for (int i = 0; i < TRIES && outcome == OTHERS_FIRST; i++) {
+            if (!tutti_row_await_others(attempt->queue))
+                break;
+            outcome = lock_and_try(attempt, call);
+        }
     }
     tutti_object_release(attempt->last);
-    tutti_row_keep_close();
+    tutti_row_keep_close(attempt->queue);
     return outcome;
 }
 

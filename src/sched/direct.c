@@ -320,7 +320,7 @@ static unsigned lanes_before(struct tutti_batch *batch, unsigned *next) {
 
 /*
  * Of a device that streams, which waits itself for what is on other lanes. A chain stays on its
- * own. Kernels in a row are on the first.
+ * own. Kernels in a row are on the first, while there are commands.
  */
 static unsigned choose_lane_of_stream(const struct tutti_batch *batch, unsigned next) {
     if (next)

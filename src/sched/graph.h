@@ -21,8 +21,9 @@ struct tutti_batch;
 struct tutti_graph {
     pthread_mutex_t lock; /* guards all edges, queues' lists and publication in the context */
     struct tutti_ready *first, **last; /* may be dispatched, in this order */
-    bool dispatching;   /* one thread at a time dispatches, so that the order holds */
-    atomic_uint in_row; /* kernels without an event since another command began (row.h) */
+    bool dispatching;           /* one thread at a time dispatches, so that the order holds */
+    atomic_uint in_row;         /* kernels without an event since another command began (row.h) */
+    atomic_uint before_waiting; /* so many until one of them waits for others to be over */
     /* For the dispatching thread: what it has yet to give to StarPU (batch.h). */
     struct tutti_batch *open;
     unsigned open_count;

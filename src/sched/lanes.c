@@ -59,6 +59,11 @@ static void read_most(void) {
         most = (unsigned)number;
 }
 
+unsigned tutti_lanes_most(void) {
+    pthread_once(&once, read_most);
+    return most;
+}
+
 bool tutti_lanes_are_there(const struct tutti_real_device *device) {
     return (device->type & CL_DEVICE_TYPE_GPU && !device->place.synchronous) ||
            tutti_direct_streams(device);
@@ -106,12 +111,12 @@ static uint64_t parts_of_gpu(const struct tutti_real_device *device,
  */
 static unsigned parts_on(const struct tutti_real_device *device,
                          const struct tutti_device_task *task, const struct tutti_model *model) {
-    pthread_once(&once, read_most);
-    if (!model || most == 1 || !tutti_lanes_are_there(device))
+    unsigned most_lanes = tutti_lanes_most();
+    if (!model || most_lanes == 1 || !tutti_lanes_are_there(device))
         return 1;
     uint64_t parts =
         tutti_direct_streams(device) ? parts_of_cpu(device, task) : parts_of_gpu(device, model);
-    return parts > most ? most : parts > 1 ? (unsigned)parts : 1;
+    return parts > most_lanes ? most_lanes : parts > 1 ? (unsigned)parts : 1;
 }
 
 /* Of those that may execute it, by the one with room for most where it was measured. */
@@ -216,7 +221,7 @@ static cl_command_queue make_queue(const struct tutti_real_device *device, unsig
     return NULL;
 }
 
-static cl_command_queue queue_of(const struct tutti_real_device *device, unsigned lane) {
+cl_command_queue tutti_lanes_queue(const struct tutti_real_device *device, unsigned lane) {
     if (lane == 0)
         return device->place.kernels;
     if (lane == TUTTI_LANE_MEASURED)
@@ -249,10 +254,10 @@ static bool downloads(const struct tutti_batch *batch) {
 
 void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
     const struct tutti_real_device *device = batch->device;
-    batch->queue = queue_of(device, lane);
+    batch->queue = tutti_lanes_queue(device, lane);
     if (!batch->queue) {
         lane = lane < TUTTI_LANE_MEASURED || lane >= TUTTI_LANE_UPLOADS ? 0 : TUTTI_LANE_MEASURED;
-        batch->queue = queue_of(device, lane);
+        batch->queue = tutti_lanes_queue(device, lane);
     }
     batch->lane = lane;
     if (batch->direct && tutti_lane_slot(lane) < TUTTI_LANE_SLOTS)
@@ -364,7 +369,7 @@ static cl_event find_end(const struct tutti_batch *batch, unsigned lane) {
     struct end *found = NULL;
     if (slot == TUTTI_LANE_SLOTS)
         return NULL;
-    cl_command_queue queue = queue_of(device, lane);
+    cl_command_queue queue = tutti_lanes_queue(device, lane);
     cl_event marker = NULL;
     for (struct end *end = own->end[slot]; end < own->end[slot] + MOST_ENDS; end++)
         if (end->event && !tutti_turn_is_before(end->turn, batch->after_turn[slot]) &&
@@ -398,7 +403,7 @@ cl_int tutti_lanes_join(struct tutti_batch *batch) {
             tutti_direct_streams(device) ? lanes[device->index].tail[lane] : find_end(batch, lane);
         if (end[count])
             count++;
-        else if (tutti_driver_finish(device, queue_of(device, lane)) != CL_SUCCESS)
+        else if (tutti_driver_finish(device, tutti_lanes_queue(device, lane)) != CL_SUCCESS)
             error = CL_OUT_OF_RESOURCES;
     }
     if (count && error == CL_SUCCESS)

@@ -58,6 +58,10 @@ static inline bool tutti_lanes_are_of_gpu(const struct tutti_real_device *device
     return tutti_lanes_are_there(device) && !device->at_home;
 }
 
+/* How many there may be for kernels (TUTTI_LANES), and the queue of one; NULL: it can't be made. */
+unsigned tutti_lanes_most(void);
+cl_command_queue tutti_lanes_queue(const struct tutti_real_device *device, unsigned lane);
+
 /* How many commands are on others than the first of each kind. */
 unsigned tutti_lanes_busy(const struct tutti_real_device *device);
 

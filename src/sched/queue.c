@@ -29,6 +29,7 @@ static void destroy(void *object) {
 cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_properties properties,
                                     cl_queue_properties *property_list, size_t property_bytes) {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
+    static atomic_uint created;
     pthread_once(&once, read_order);
     cl_command_queue queue = calloc(1, sizeof(*queue));
     if (!queue) {
@@ -38,6 +39,7 @@ cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_propert
     tutti_object_init(&queue->object, TUTTI_QUEUE, destroy);
     queue->context = tutti_object_retain(context);
     queue->properties = properties;
+    queue->row = atomic_fetch_add(&created, 1);
     queue->strict = strict_order;
     queue->property_list = property_list;
     queue->property_bytes = property_bytes;
@@ -77,7 +79,7 @@ static cl_int wait_for_all(cl_command_queue queue) {
 
 cl_int tutti_queue_finish(cl_command_queue queue) {
     cl_int result = wait_for_all(queue);
-    tutti_row_settle();
+    tutti_row_finish(queue);
     if (result == CL_SUCCESS && atomic_load_explicit(&queue->error, memory_order_relaxed))
         result = atomic_exchange(&queue->error, CL_SUCCESS);
     return result;

@@ -8,16 +8,21 @@
 #include "log.h"
 #include "sched/ahead.h"
 #include "sched/direct.h"
+#include "sched/direct_end.h"
 #include "sched/lanes.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/pocl.h"
 
 #include <string.h>
 
 /* Kernels that go the usual way first: waiting once, for what is under way, costs as much. */
 #define USUAL 64
 #define LONGEST 50.0 /* µs */
+/* So many until one waits for commands to be over, in ns at most: some may wait for the program. */
+#define BEFORE_WAITING (2 * USUAL)
+#define LONGEST_WAIT 20000000ul
 /* So many kernels, or so long by their models, until one has an event to wait for. */
 #define LENGTH 64
 #define TIME 250.0 /* µs */
@@ -28,19 +33,28 @@ struct mark {
     cl_event event;
     struct tutti_model *model;
     unsigned able;
+    bool alone; /* of all rows there was only its own */
 };
 
 static pthread_mutex_t turn = TUTTI_BRIEF_LOCK;
 
 static struct {
-    pthread_mutex_t lock; /* held while one is enqueued, so that none is overlooked; guards all */
-    atomic_bool under_way, full; /* is there something to wait for; before the next one? */
+    pthread_mutex_t lock;  /* held while one is enqueued, so that none is overlooked; guards all */
+    atomic_bool under_way; /* is there something to wait for? */
     struct tutti_real_device *device;
-    struct mark mark[MARKS];
-    unsigned marks;
-    unsigned length; /* since the last mark */
-    double time;
-} row = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    bool apart;      /* each of the program's queues has its own, */
+    cl_event before; /* whose kernels come after this; NULL: after nothing. Retained */
+    bool together;   /* none ever is apart again, as PoCL would confuse them (pocl.h) */
+    struct row {
+        cl_command_queue queue; /* NULL: nothing is under way there */
+        atomic_bool full;       /* is there something to wait for before the next one? */
+        struct mark mark[MARKS];
+        unsigned marks;
+        unsigned length; /* since the last mark */
+        double time;
+        unsigned kernels; /* counts them all */
+    } row[TUTTI_MOST_LANES];
+} rows = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static unsigned usual = USUAL;
@@ -60,6 +74,21 @@ bool tutti_row_goes_on(cl_command_queue queue) {
     pthread_once(&once, read_usual);
     return atomic_fetch_add_explicit(&queue->context->graph.in_row, 1, memory_order_relaxed) >=
            usual;
+}
+
+bool tutti_row_await_others(cl_command_queue queue) {
+    struct tutti_graph *graph = &queue->context->graph;
+    unsigned kernels = atomic_load_explicit(&graph->in_row, memory_order_relaxed);
+    unsigned before = atomic_load_explicit(&graph->before_waiting, memory_order_relaxed);
+    if (kernels < (before ? before : BEFORE_WAITING))
+        return false;
+    tutti_direct_flush();
+    tutti_direct_note_sleeper(true);
+    bool over = tutti_runtime_await_idle(LONGEST_WAIT);
+    tutti_direct_note_sleeper(false);
+    atomic_store_explicit(&graph->before_waiting, over ? BEFORE_WAITING : 2 * kernels,
+                          memory_order_relaxed);
+    return over;
 }
 
 void tutti_row_begin_turn(void) { pthread_mutex_lock(&turn); }
@@ -100,73 +129,173 @@ void tutti_row_publish(cl_event last, struct tutti_wait_list list) {
 }
 
 /* Takes the oldest one, which is over. Lock held. */
-static void take_mark(void) {
-    const cl_icd_dispatch *driver = row.device->dispatch;
-    struct mark mark = row.mark[0];
+static void take_mark(struct row *row) {
+    const cl_icd_dispatch *driver = rows.device->dispatch;
+    struct mark mark = row->mark[0];
     cl_ulong start = 0, end = 0;
     double time = 0;
-    memmove(row.mark, row.mark + 1, --row.marks * sizeof(mark));
-    atomic_store(&row.full, false);
+    memmove(row->mark, row->mark + 1, --row->marks * sizeof(mark));
+    atomic_store(&row->full, false);
     if (driver->clGetEventProfilingInfo(mark.event, CL_PROFILING_COMMAND_START, sizeof(start),
                                         &start, NULL) == CL_SUCCESS &&
         driver->clGetEventProfilingInfo(mark.event, CL_PROFILING_COMMAND_END, sizeof(end), &end,
                                         NULL) == CL_SUCCESS &&
         end >= start) {
         time = (double)(end - start) / 1000;
-        tutti_model_learn(mark.model, row.device, time);
+        if (mark.alone || time < tutti_model_expect(mark.model, rows.device))
+            tutti_model_learn(mark.model, rows.device, time);
     }
-    tutti_statistics_count(mark.model, mark.able, row.device, time);
+    tutti_statistics_count(mark.model, mark.able, rows.device, time);
     driver->clReleaseEvent(mark.event);
 }
 
-static void wait_for_mark(void) {
-    tutti_driver_await(row.device, row.mark[0].event, 0);
-    take_mark();
+/* All of it is over. Lock held. */
+static void end_row(struct row *row) {
+    row->queue = NULL;
+    while (row->marks > 0)
+        take_mark(row);
+    row->length = 0;
+    row->time = 0;
+}
+
+/* So are all rows. Lock held. */
+static void end_all(void) {
+    if (rows.before)
+        rows.device->dispatch->clReleaseEvent(rows.before);
+    rows.before = NULL;
+    rows.apart = false;
+    atomic_store(&rows.under_way, false);
+}
+
+/* Waits until all are over. Lock held. */
+static void settle(void) {
+    for (struct row *row = rows.row; row < rows.row + TUTTI_MOST_LANES; row++) {
+        if (row->queue)
+            tutti_driver_finish(rows.device, row->queue);
+        end_row(row);
+    }
+    end_all();
+}
+
+static bool is_confusing(const struct tutti_invocation *call) {
+    struct tutti_pocl_launch launch = tutti_range_for_pocl(call->range, call->kernel->name);
+    return tutti_pocl_is(rows.device) && tutti_pocl_confuses(&launch);
+}
+
+/*
+ * May the next one be beside others? If those before it are together, as commands were under way,
+ * all that follow come after them. Lock held.
+ */
+static void look_for_others(const struct tutti_invocation *call) {
+    rows.together = rows.together || is_confusing(call) || tutti_lanes_most() == 1;
+    bool apart = !rows.together && tutti_runtime_in_flight() == 0;
+    if (rows.apart && !apart)
+        settle();
+    if (!rows.apart && apart)
+        rows.apart = !rows.row[0].queue ||
+                     rows.device->dispatch->clEnqueueMarkerWithWaitList(rows.row[0].queue, 0, NULL,
+                                                                        &rows.before) == CL_SUCCESS;
+    atomic_store(&rows.under_way, true);
+}
+
+static struct row *row_of(const struct _cl_command_queue *queue) {
+    return &rows.row[rows.apart ? queue->row % tutti_lanes_most() : 0];
+}
+
+/* Begins a row, behind what was before all of them. Lock held. */
+static cl_int begin(struct row *row) {
+    const cl_icd_dispatch *driver = rows.device->dispatch;
+    row->queue = tutti_lanes_queue(rows.device, (unsigned)(row - rows.row));
+    if (!row->queue)
+        return CL_OUT_OF_RESOURCES;
+    if (!rows.before)
+        return CL_SUCCESS;
+    tutti_driver_flush(rows.device, rows.row[0].queue);
+    return driver->clEnqueueBarrierWithWaitList(row->queue, 1, &rows.before, NULL);
+}
+
+/* What is in its wait list, and in other rows. Lock held. */
+static cl_int wait_for_others(const struct row *row, struct tutti_wait_list list) {
+    const cl_icd_dispatch *driver = rows.device->dispatch;
+    cl_int error = CL_SUCCESS;
+    for (cl_uint i = 0; i < list.count && rows.apart && error == CL_SUCCESS; i++) {
+        cl_event event = list.events[i];
+        if (tutti_event_status(event) <= CL_COMPLETE)
+            continue;
+        if (!event->real) /* a command, which is under way after all */
+            return CL_INVALID_OPERATION;
+        const struct row *other = row_of(event->queue);
+        if (other == row)
+            continue;
+        if (other->queue)
+            tutti_driver_flush(rows.device, other->queue);
+        error = driver->clEnqueueBarrierWithWaitList(row->queue, 1, &event->real, NULL);
+    }
+    return error;
+}
+
+/* Else it seems to take longer than it does. Lock held. */
+static bool is_alone(const struct row *row) {
+    bool alone = true;
+    for (const struct row *other = rows.row; other < rows.row + TUTTI_MOST_LANES; other++)
+        alone = alone && (other == row || !other->queue);
+    return alone;
 }
 
 /* Lock held. */
 static cl_int enqueue(const struct tutti_invocation *call,
-                      const struct tutti_storage *const *storage, struct tutti_model *model,
-                      unsigned able, cl_event event) {
-    double time = tutti_model_expect(model, row.device);
-    bool marks = tutti_model_measures(model, row.device) != TUTTI_NOT_MEASURED ||
-                 row.length + 1 >= LENGTH || row.time + time >= TIME;
-    cl_event real = NULL;
-    if (marks && row.marks == MARKS)
-        wait_for_mark();
-    tutti_log(DEBUG, "%s: a kernel past StarPU, in a row", row.device->name);
-    cl_int error = tutti_invocation_enqueue(call, row.device, row.device->place.kernels, storage,
-                                            true, marks || event ? &real : NULL, NULL);
+                      const struct tutti_storage *const *storage,
+                      const struct tutti_row_kernel *kernel) {
+    struct row *row = row_of(kernel->queue);
+    struct tutti_model *model = kernel->model;
+    cl_event real = NULL, event = kernel->event;
+    cl_int error = row->queue ? CL_SUCCESS : begin(row);
+    if (error == CL_SUCCESS)
+        error = wait_for_others(row, kernel->list);
+    if (error != CL_SUCCESS)
+        return error;
+    double time = tutti_model_expect(model, rows.device);
+    bool marks = tutti_model_measures(model, rows.device) != TUTTI_NOT_MEASURED ||
+                 row->length + 1 >= LENGTH || row->time + time >= TIME;
+    if (marks && row->marks == MARKS) {
+        tutti_driver_await(rows.device, row->mark[0].event, 0);
+        take_mark(row);
+    }
+    tutti_log(DEBUG, "%s: a kernel past StarPU, in a row: %u", rows.device->name,
+              (unsigned)(row - rows.row));
+    error = tutti_invocation_enqueue(call, rows.device, row->queue, storage, true,
+                                     marks || event ? &real : NULL, NULL);
     if (error != CL_SUCCESS)
         return error;
     if (event) {
         event->real = real;
         atomic_store_explicit(&event->status, CL_SUBMITTED, memory_order_release);
     }
-    row.length++;
-    row.time += time;
+    row->kernels++;
+    row->length++;
+    row->time += time;
     if (!marks) {
-        tutti_statistics_count(model, able, row.device, 0);
+        tutti_statistics_count(model, kernel->able, rows.device, 0);
     } else {
         if (event)
-            row.device->dispatch->clRetainEvent(real);
-        row.mark[row.marks++] = (struct mark){real, model, able};
-        atomic_store(&row.full, row.marks == MARKS);
-        row.length = 0;
-        row.time = 0;
-        tutti_driver_flush(row.device, row.device->place.kernels);
+            rows.device->dispatch->clRetainEvent(real);
+        row->mark[row->marks++] = (struct mark){real, model, kernel->able, is_alone(row)};
+        atomic_store(&row->full, row->marks == MARKS);
+        row->length = 0;
+        row->time = 0;
+        tutti_driver_flush(rows.device, row->queue);
     }
     return CL_SUCCESS;
 }
 
 cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_device *device,
-                         const struct tutti_storage *const *storage, struct tutti_model *model,
-                         unsigned able, cl_event event) {
-    pthread_mutex_lock(&row.lock);
-    row.device = device;
-    atomic_store(&row.under_way, true);
-    cl_int error = enqueue(call, storage, model, able, event);
-    pthread_mutex_unlock(&row.lock);
+                         const struct tutti_storage *const *storage,
+                         const struct tutti_row_kernel *kernel) {
+    pthread_mutex_lock(&rows.lock);
+    rows.device = device;
+    look_for_others(call);
+    cl_int error = enqueue(call, storage, kernel);
+    pthread_mutex_unlock(&rows.lock);
     return error;
 }
 
@@ -201,29 +330,66 @@ void tutti_row_forget(cl_event event) {
         tutti_devices()->device[0]->dispatch->clReleaseEvent(event->real);
 }
 
-void tutti_row_keep_close(void) {
-    if (!atomic_load(&row.full))
+void tutti_row_keep_close(const struct _cl_command_queue *queue) {
+    struct row *row = &rows.row[queue->row % tutti_lanes_most()];
+    cl_event oldest = NULL;
+    if (!atomic_load(&row->full))
+        row = rows.row;
+    if (!atomic_load(&row->full))
         return;
-    pthread_mutex_lock(&row.lock);
-    if (row.marks == MARKS)
-        wait_for_mark();
-    pthread_mutex_unlock(&row.lock);
+    pthread_mutex_lock(&rows.lock);
+    const struct tutti_real_device *device = rows.device;
+    const cl_icd_dispatch *driver = device->dispatch;
+    if (row->marks == MARKS && driver->clRetainEvent(row->mark[0].event) == CL_SUCCESS)
+        oldest = row->mark[0].event;
+    pthread_mutex_unlock(&rows.lock);
+    if (!oldest)
+        return;
+    tutti_driver_await(device, oldest, 0); /* other rows go on meanwhile */
+    pthread_mutex_lock(&rows.lock);
+    if (row->marks > 0 && row->mark[0].event == oldest)
+        take_mark(row);
+    driver->clReleaseEvent(oldest);
+    pthread_mutex_unlock(&rows.lock);
 }
 
-bool tutti_row_is_under_way(void) { return atomic_load(&row.under_way); }
+bool tutti_row_is_under_way(void) { return atomic_load(&rows.under_way); }
 
 void tutti_row_settle(void) {
-    if (!atomic_load(&row.under_way) || !tutti_runtime_usable())
+    if (!atomic_load(&rows.under_way) || !tutti_runtime_usable())
         return;
-    pthread_mutex_lock(&row.lock);
-    if (atomic_load(&row.under_way))
-        tutti_driver_finish(row.device, row.device->place.kernels);
-    while (row.marks > 0)
-        take_mark();
-    row.length = 0;
-    row.time = 0;
-    atomic_store(&row.under_way, false);
-    pthread_mutex_unlock(&row.lock);
+    pthread_mutex_lock(&rows.lock);
+    if (atomic_load(&rows.under_way))
+        settle();
+    pthread_mutex_unlock(&rows.lock);
+}
+
+void tutti_row_finish(const struct _cl_command_queue *queue) {
+    if (!atomic_load(&rows.under_way) || !tutti_runtime_usable())
+        return;
+    pthread_mutex_lock(&rows.lock);
+    struct row *row = row_of(queue);
+    cl_command_queue real = rows.apart ? row->queue : NULL;
+    const struct tutti_real_device *device = rows.device;
+    unsigned kernels = row->kernels;
+    if (!real) { /* they are together, or were so far */
+        if (atomic_load(&rows.under_way))
+            settle();
+        pthread_mutex_unlock(&rows.lock);
+        return;
+    }
+    pthread_mutex_unlock(&rows.lock);
+    tutti_driver_finish(device, real); /* other rows go on meanwhile */
+    pthread_mutex_lock(&rows.lock);
+    if (row->queue == real && row->kernels == kernels) {
+        end_row(row);
+        bool idle = true;
+        for (unsigned i = 0; i < TUTTI_MOST_LANES; i++)
+            idle = idle && !rows.row[i].queue;
+        if (idle)
+            end_all();
+    }
+    pthread_mutex_unlock(&rows.lock);
 }
 
 void tutti_row_break(struct tutti_graph *graph) {
@@ -232,10 +398,11 @@ void tutti_row_break(struct tutti_graph *graph) {
 }
 
 void tutti_row_flush(void) {
-    if (!atomic_load(&row.under_way))
+    if (!atomic_load(&rows.under_way))
         return;
-    pthread_mutex_lock(&row.lock);
-    if (atomic_load(&row.under_way))
-        tutti_driver_flush(row.device, row.device->place.kernels);
-    pthread_mutex_unlock(&row.lock);
+    pthread_mutex_lock(&rows.lock);
+    for (struct row *row = rows.row; row < rows.row + TUTTI_MOST_LANES; row++)
+        if (row->queue)
+            tutti_driver_flush(rows.device, row->queue);
+    pthread_mutex_unlock(&rows.lock);
 }

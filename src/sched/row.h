@@ -7,13 +7,17 @@
 #include "sched/wait_list.h"
 
 /*
- * Kernels in a row, for the one device that executes by itself (tutti_direct_streams). Short ones
- * go to its queue in the call, behind whatever is there: no command stands for them, and the queue
- * keeps their order among all kernels. If the program wants an event, the driver's tells how far it
- * is, so nothing of the same queue may be before it that its own event has yet to tell. Whatever
- * else uses memory, or tells the program that they are over, settles them first: it waits for the
- * queue, which is never far behind. For the graph they are over, therefore. A few kernels in a row
+ * Kernels in rows, for the one device that executes by itself (tutti_direct_streams). Short ones
+ * go to a queue of the device's in the call, behind whatever is there: no command stands for them,
+ * and the queue keeps their order. If the program wants an event, the driver's tells how far it is,
+ * so nothing of the same queue may be before it that its own event has yet to tell. Whatever else
+ * uses memory, or tells the program that they are over, settles them first: it waits for the
+ * device, which is never far behind. For the graph they are over, therefore. A few kernels in a row
  * go the usual way, so that programs that do something else in between do not wait each time.
+ *
+ * While no command is under way each of the program's queues has a row of its own, so that the
+ * device executes several kernels at a time: between them nothing is ordered but by events. Else
+ * all of them are in the first queue of the device, as the commands are.
  */
 
 /* Is there just that device? Once StarPU has started. */
@@ -24,6 +28,13 @@ bool tutti_row_serves(void);
  * kind begins them anew (tutti_row_break).
  */
 bool tutti_row_goes_on(cl_command_queue queue);
+
+/*
+ * Such a kernel can't be in a row, as commands are under way. Waits until they are over, if many
+ * came as it does: else each would become a command as long as others do. False: it was not worth
+ * it, or in vain; the next time takes more of them then. Without locks.
+ */
+bool tutti_row_await_others(cl_command_queue queue);
 
 /* µs: longer kernels are commands. */
 double tutti_row_longest(void);
@@ -48,13 +59,19 @@ void tutti_row_publish(cl_event last, struct tutti_wait_list list);
 void tutti_row_begin_turn(void);
 void tutti_row_end_turn(void);
 
-/*
- * Gives it to the device; `event`, which may be NULL, gets the driver's. Returns the driver's
- * error. As tutti_invocation_enqueue.
- */
+/* What else is known of one, as the program wants it enqueued. */
+struct tutti_row_kernel {
+    cl_command_queue queue;
+    struct tutti_wait_list list;
+    struct tutti_model *model;
+    unsigned able;
+    cl_event event; /* gets the driver's; may be NULL */
+};
+
+/* Gives it to the device. Returns the driver's error. As tutti_invocation_enqueue. */
 cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_device *device,
-                         const struct tutti_storage *const *storage, struct tutti_model *model,
-                         unsigned able, cl_event event);
+                         const struct tutti_storage *const *storage,
+                         const struct tutti_row_kernel *kernel);
 
 /*
  * For an event with `real`: its status, for the program that looks; waits for its end, and returns
@@ -64,8 +81,8 @@ cl_int tutti_row_look(cl_event event);
 cl_int tutti_row_wait(cl_event event);
 void tutti_row_forget(cl_event event);
 
-/* Waits, after some, until those before them are over. Without locks. */
-void tutti_row_keep_close(void);
+/* Waits, after some of the queue, until those before them are over. Without locks. */
+void tutti_row_keep_close(const struct _cl_command_queue *queue);
 
 /* Another command is about to start: settles them, and the next few kernels are no row. */
 void tutti_row_break(struct tutti_graph *graph);
@@ -75,6 +92,9 @@ bool tutti_row_is_under_way(void);
 
 /* Waits until all are over. In any thread, without locks but the runtime's. */
 void tutti_row_settle(void);
+
+/* The same for those of the program's queue. */
+void tutti_row_finish(const struct _cl_command_queue *queue);
 
 /* The program wants to see them begin. */
 void tutti_row_flush(void);

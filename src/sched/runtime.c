@@ -124,6 +124,7 @@ static void pause_workers(bool even_if_busy) {
 }
 
 #define MILLISECOND 1000000u
+#define LONGEST_DRAIN (5000ul * MILLISECOND) /* at the process's end */
 
 /* Waits while there is work, or the workers sleep; after two seconds of sleep gives memory back. */
 static void wait_for_idleness(void) {
@@ -172,8 +173,8 @@ static void *keeper(void *unused) {
  * Lets what is in flight end, within bounds: a command behind a user event never would. True if it
  * all ended. With the lock held.
  */
-static bool drain(void) {
-    struct timespec deadline = tutti_clock_deadline(5000ul * MILLISECOND);
+static bool drain(unsigned long most /* ns */) {
+    struct timespec deadline = tutti_clock_deadline(most);
     bool late = false;
     atomic_fetch_add(&pause_state.watchers, 1);
     while (atomic_load(&pause_state.busy) > 0 && !late)
@@ -181,6 +182,15 @@ static bool drain(void) {
             pthread_cond_timedwait(&pause_state.drained, &pause_state.lock, &deadline) == ETIMEDOUT;
     atomic_fetch_sub(&pause_state.watchers, 1);
     return !late;
+}
+
+bool tutti_runtime_await_idle(unsigned long most) {
+    if (atomic_load(&pause_state.busy) == 0)
+        return true;
+    pthread_mutex_lock(&pause_state.lock);
+    bool idle = drain(most);
+    pthread_mutex_unlock(&pause_state.lock);
+    return idle;
 }
 
 static bool is_main(void) { return gettid() == getpid(); }
@@ -200,7 +210,7 @@ static void main_ends(void *unused) {
         return;
     tutti_build_stop();
     pthread_mutex_lock(&pause_state.lock);
-    waited_in_vain = !drain();
+    waited_in_vain = !drain(LONGEST_DRAIN);
     tutti_row_settle();
     pthread_mutex_unlock(&pause_state.lock);
 }
@@ -228,7 +238,7 @@ static void at_exit(void) {
     pthread_mutex_lock(&pause_state.lock);
     /* Not a second time for the same; what the main thread left to others gets its time. */
     if (!waited_in_vain || !is_main())
-        drain();
+        drain(LONGEST_DRAIN);
     tutti_row_settle();
     atomic_store(&runtime.exiting, true);
     tutti_direct_stop();

@@ -34,6 +34,9 @@ bool tutti_runtime_usable(void);
 void tutti_runtime_busy(void);
 void tutti_runtime_idle(unsigned count); /* so many less */
 long tutti_runtime_in_flight(void);      /* how much there is */
+/* Waits for its end, for so many ns at most: a command behind a user event has none. True: it came.
+ */
+bool tutti_runtime_await_idle(unsigned long most);
 
 /* Are there twice the cores that StarPU's workers and a thread of the program keep busy? */
 bool tutti_runtime_has_spare_cores(void);

@@ -86,12 +86,12 @@ void tutti_pocl_leave(const struct tutti_real_device *device) {
 
 static uint64_t mix(uint64_t hash, size_t value) { return (hash ^ value) * 0x100000001b3u; }
 
-/* What PoCL chooses may be any work-group size. */
+/* What PoCL chooses may be any work-group size, but the same one for the same index space. */
 static uint64_t way_of(const struct tutti_pocl_launch *launch) {
     uint64_t way = mix(mix(launch->offset, width(launch)), launch->global[2]);
     for (unsigned d = 0; d < 3; d++)
-        way = mix(way, launch->local[d]);
-    return launch->local[0] ? way | SEVERAL_WAYS << 1 : SEVERAL_WAYS;
+        way = mix(way, launch->local[0] ? launch->local[d] : ~launch->global[d]);
+    return way | SEVERAL_WAYS << 1;
 }
 
 bool tutti_pocl_confuses(const struct tutti_pocl_launch *launch) {
