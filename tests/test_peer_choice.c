@@ -9,12 +9,17 @@
 
 #include <glob.h>
 #include <limits.h>
+#include <stdatomic.h>
 
 /* More than PoCL takes itself, beside whatever else the machine does. µs. */
 #define SLOW 5000
 enum { SHORT = 4096, LONG = 8 << 20, STEPS = 24 };
 
-static bool slow_host, slow_driver, slow_long, slow_common;
+static bool slow_host, slow_driver, slow_long, slow_common, slow_one;
+
+/* Copies to each of the driver's devices while kernels run. */
+static atomic_bool counts;
+static atomic_int copies[2];
 
 /* Is the queue's context one of several devices? */
 static bool is_common(cl_command_queue on) {
@@ -23,6 +28,16 @@ static bool is_common(cl_command_queue on) {
     real.clGetCommandQueueInfo(on, CL_QUEUE_CONTEXT, sizeof(of), &of, NULL);
     real.clGetContextInfo(of, CL_CONTEXT_NUM_DEVICES, sizeof(devices), &devices, NULL);
     return devices > 1;
+}
+
+/* Of the driver's two, is the queue's device the second one? */
+static bool is_second(cl_command_queue on) {
+    cl_device_id of = NULL, devices[2] = {NULL, NULL};
+    cl_platform_id pocl = NULL;
+    real.clGetCommandQueueInfo(on, CL_QUEUE_DEVICE, sizeof(cl_device_id), &of, NULL);
+    real.clGetDeviceInfo(of, CL_DEVICE_PLATFORM, sizeof(cl_platform_id), &pocl, NULL);
+    real.clGetDeviceIDs(pocl, CL_DEVICE_TYPE_ALL, 2, devices, NULL);
+    return of == devices[1];
 }
 
 static void pause_if(bool slow) {
@@ -47,9 +62,12 @@ static cl_int CL_API_CALL enqueue_write(cl_command_queue on, cl_mem mem, cl_bool
 static cl_int CL_API_CALL enqueue_copy(cl_command_queue on, cl_mem from, cl_mem to,
                                        size_t from_offset, size_t to_offset, size_t size,
                                        cl_uint count, const cl_event *list, cl_event *event) {
+    bool second = is_second(on);
+    if (atomic_load(&counts))
+        atomic_fetch_add(&copies[second], 1);
     pause_if(slow_driver);
-    for (int i = 0; i < 10; i++)
-        pause_if(slow_long && size > SHORT);
+    for (int i = 0; i < 20; i++) /* longer than the slow host takes for all chunks */
+        pause_if((slow_long && size > SHORT) || (slow_one && second));
     return real.clEnqueueCopyBuffer(on, from, to, from_offset, to_offset, size, count, list, event);
 }
 
@@ -66,6 +84,7 @@ START_TEST(probe) {
     cl_kernel add = make_kernel(program, "add");
     cl_int one = 1;
 
+    atomic_store(&counts, true);
     for (int i = 0; i < 2; i++) {
         size_t ints = sizes[i] / sizeof(cl_int);
         cl_int *values = calloc(ints, sizeof(*values));
@@ -80,6 +99,7 @@ START_TEST(probe) {
         ck_ok(clReleaseMemObject(buffer));
         free(values);
     }
+    printf("# %d and %d copies\n", atomic_load(&copies[0]), atomic_load(&copies[1]));
     ck_ok(clReleaseKernel(add));
     ck_ok(clReleaseProgram(program));
 }
@@ -164,6 +184,21 @@ START_TEST(each_size_by_itself) {
 }
 END_TEST
 
+START_TEST(each_pair_by_itself) {
+    int to_first = -1, to_second = -1;
+
+    begin();
+    for (int i = 0; i < 2; i++) { /* measured, and kept */
+        const char *said = strstr(run("host,one", ""), "# ");
+        ck_assert_ptr_nonnull(said);
+        ck_assert_int_eq(sscanf(said, "# %d and %d copies", &to_first, &to_second), 2);
+        ck_assert_int_gt(to_first, 0);
+        ck_assert_int_eq(to_second, 0);
+    }
+    end();
+}
+END_TEST
+
 /* What makes all commands slower is not worth any copy. */
 START_TEST(a_common_context_may_cost_too_much) {
     begin();
@@ -213,6 +248,7 @@ int main(int argc, char **argv) {
     const TTest *const tests[] = {a_fast_driver_copies,
                                   a_slow_driver_does_not,
                                   each_size_by_itself,
+                                  each_pair_by_itself,
                                   a_common_context_may_cost_too_much,
                                   other_settings_measure_nothing,
                                   damaged_files_are_ignored};
@@ -226,5 +262,6 @@ int main(int argc, char **argv) {
     slow_driver = strstr(slow, "driver") != NULL;
     slow_long = strstr(slow, "long") != NULL;
     slow_common = strstr(slow, "common") != NULL;
+    slow_one = strstr(slow, "one") != NULL;
     return pocl_gpu_begin("pthread pthread", change) ? test_main(1, argv, child, COUNT(child)) : 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/peer_trial.h"
 
-#include <time.h>
+#include "clock.h"
 
 #define REPEATS 3 /* the least counts */
 #define TOLL_REPEATS 50
@@ -17,12 +17,6 @@ struct side {
     cl_command_queue queue;
     cl_mem mem;
 };
-
-static cl_ulong now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (cl_ulong)time.tv_sec * 1000000000u + (cl_ulong)time.tv_nsec;
-}
 
 static bool open_side(struct side *side, const struct tutti_real_device *device, cl_context context,
                       size_t size) {
@@ -96,10 +90,10 @@ static cl_ulong measure(bool (*move)(const struct side *source, const struct sid
     for (int i = 0; i <= REPEATS; i++) {
         if (!change(target) || !change(source))
             return 0;
-        cl_ulong start = now();
+        cl_ulong start = tutti_clock_now();
         if (!move(source, target, memory, size) || !use(target) || !use(source))
             return 0;
-        cl_ulong time = now() - start;
+        cl_ulong time = tutti_clock_now() - start;
         if (i > 0 && (least == 0 || time < least))
             least = time;
     }
@@ -154,9 +148,9 @@ bool tutti_peer_pays_toll(const struct tutti_peer *peer, cl_context both) {
     bool good = open_side(&side[0], peer->device, peer->context, sizeof(cl_int)) &
                 open_side(&side[1], peer->device, both, sizeof(cl_int));
     for (unsigned i = 0; i < 2 * TOLL_REPEATS && good; i++) {
-        cl_ulong start = now(), *least_there = &least[i % 2];
+        cl_ulong start = tutti_clock_now(), *least_there = &least[i % 2];
         good = change(&side[i % 2]) && use(&side[i % 2]);
-        cl_ulong time = now() - start;
+        cl_ulong time = tutti_clock_now() - start;
         if (*least_there == 0 || time < *least_there)
             *least_there = time;
     }
