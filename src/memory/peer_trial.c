@@ -125,16 +125,14 @@ struct tutti_peer_times tutti_peer_try(const struct tutti_peer *source,
                                        const struct tutti_peer *target, cl_context both,
                                        size_t size) {
     struct tutti_peer_times times = {0, 0};
-    struct side from, to;
-    bool opened = open_side(&from, source->device, both, size) & /* each is closed */
-                  open_side(&to, target->device, both, size);
-    if (opened)
+    struct side from = {NULL, NULL, NULL}, to = from;
+    if (open_side(&from, source->device, both, size) && open_side(&to, target->device, both, size))
         times.direct = measure(move_directly, &from, &to, NULL, size);
     close_side(&from);
     close_side(&to);
-    opened = open_side(&from, source->device, source->context, size) &
-             open_side(&to, target->device, target->context, size);
-    if (opened)
+    from = to = (struct side){NULL, NULL, NULL};
+    if (open_side(&from, source->device, source->context, size) &&
+        open_side(&to, target->device, target->context, size))
         times.through_host = measure_through_host(&from, &to, source->context, size);
     close_side(&from);
     close_side(&to);
@@ -143,9 +141,9 @@ struct tutti_peer_times tutti_peer_try(const struct tutti_peer *source,
 
 /* The least time of both, in turns: whatever else the machine does disturbs them alike. */
 bool tutti_peer_pays_toll(const struct tutti_peer *peer, cl_context both) {
-    struct side side[2];
+    struct side side[2] = {{NULL, NULL, NULL}, {NULL, NULL, NULL}};
     cl_ulong least[2] = {0, 0};
-    bool good = open_side(&side[0], peer->device, peer->context, sizeof(cl_int)) &
+    bool good = open_side(&side[0], peer->device, peer->context, sizeof(cl_int)) &&
                 open_side(&side[1], peer->device, both, sizeof(cl_int));
     for (unsigned i = 0; i < 2 * TOLL_REPEATS && good; i++) {
         cl_ulong start = tutti_clock_now(), *least_there = &least[i % 2];

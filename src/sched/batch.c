@@ -174,7 +174,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
         return NULL;
     *batch = (struct tutti_batch){
         .room = TUTTI_BATCH_FEW,
-        .parts = TUTTI_MOST_LANES,
+        .parts = TUTTI_MOST_LANES_OF_STREAM,
         .user.order = task->command.order,
     };
     batch->use = batch->few;

@@ -39,13 +39,13 @@ static struct lanes {
     } end[TUTTI_LANE_SLOTS][MOST_ENDS];
     unsigned next_end[TUTTI_LANE_SLOTS];
     /* The rest is for devices that stream, and guarded by their `enqueues`. */
-    cl_event tail[TUTTI_MOST_LANES]; /* of each lane, retained; NULL: not known */
-    unsigned alone, lane_of_alone;   /* counts batches that are to be alone, and where one is */
-    unsigned alone_before[TUTTI_MOST_LANES]; /* so many were when the lane had its last one */
+    cl_event tail[TUTTI_LANE_UPLOADS]; /* of each lane, retained; NULL: not known */
+    unsigned alone, lane_of_alone;     /* counts batches that are to be alone, and where one is */
+    unsigned alone_before[TUTTI_LANE_UPLOADS]; /* so many were when the lane had its last one */
 } lanes[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER}};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static unsigned most = TUTTI_MOST_LANES;
+static unsigned most = TUTTI_MOST_LANES_OF_STREAM;
 
 static void read_most(void) {
     const char *wanted = tutti_env_string(TUTTI_LANES);
@@ -55,13 +55,13 @@ static void read_most(void) {
     unsigned long number = strtoul(wanted, &end, 10);
     if (*end || number < 1)
         tutti_log(WARNING, "TUTTI_LANES is no number from 1 on: %s", wanted);
-    else if (number < TUTTI_MOST_LANES)
+    else if (number < most)
         most = (unsigned)number;
 }
 
-unsigned tutti_lanes_most(void) {
+unsigned tutti_lanes_most(const struct tutti_real_device *device) {
     pthread_once(&once, read_most);
-    return most;
+    return tutti_direct_streams(device) || most < TUTTI_MOST_LANES ? most : TUTTI_MOST_LANES;
 }
 
 bool tutti_lanes_are_there(const struct tutti_real_device *device) {
@@ -111,7 +111,7 @@ static uint64_t parts_of_gpu(const struct tutti_real_device *device,
  */
 static unsigned parts_on(const struct tutti_real_device *device,
                          const struct tutti_device_task *task, const struct tutti_model *model) {
-    unsigned most_lanes = tutti_lanes_most();
+    unsigned most_lanes = tutti_lanes_most(device);
     if (!model || most_lanes == 1 || !tutti_lanes_are_there(device))
         return 1;
     uint64_t parts =
@@ -156,10 +156,11 @@ unsigned tutti_lanes_choose(const struct tutti_real_device *device, unsigned cou
     const atomic_uint *commands = lanes[device->index].commands;
     unsigned first = measured ? TUTTI_LANE_MEASURED : 0, best = first;
     unsigned least = atomic_load_explicit(&commands[first], memory_order_relaxed);
-    for (unsigned i = first + 1; i < first + count && least > 0; i++) {
-        unsigned there = atomic_load_explicit(&commands[i], memory_order_relaxed);
+    for (unsigned i = 1; i < count && least > 0; i++) {
+        unsigned lane = measured ? first + i : tutti_lane_of_stream(i);
+        unsigned there = atomic_load_explicit(&commands[lane], memory_order_relaxed);
         if (there < least) {
-            best = i;
+            best = lane;
             least = there;
         }
     }
@@ -256,7 +257,8 @@ void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
     const struct tutti_real_device *device = batch->device;
     batch->queue = tutti_lanes_queue(device, lane);
     if (!batch->queue) {
-        lane = lane < TUTTI_LANE_MEASURED || lane >= TUTTI_LANE_UPLOADS ? 0 : TUTTI_LANE_MEASURED;
+        bool measured = lane >= TUTTI_LANE_MEASURED && lane < TUTTI_LANE_UPLOADS;
+        lane = measured && !tutti_device_has_one_queue(device) ? TUTTI_LANE_MEASURED : 0;
         batch->queue = tutti_lanes_queue(device, lane);
     }
     batch->lane = lane;
@@ -296,7 +298,7 @@ void tutti_lanes_note_tail(const struct tutti_batch *batch, cl_event end) {
 
 cl_event tutti_lanes_tail(const struct tutti_real_device *device, cl_command_queue queue) {
     const struct lanes *own = &lanes[device->index];
-    for (unsigned i = 0; i < TUTTI_MOST_LANES; i++)
+    for (unsigned i = 0; i < TUTTI_LANE_UPLOADS; i++)
         if (queue == (i ? atomic_load(&own->queue[i]) : device->place.kernels))
             return own->tail[i];
     return NULL;
@@ -320,7 +322,7 @@ static unsigned apart_from(struct lanes *own, const struct tutti_batch *batch) {
     if (!tutti_pocl_is(batch->device))
         return 0;
     if (is_confusing(batch)) {
-        for (unsigned i = 0; i < TUTTI_MOST_LANES; i++)
+        for (unsigned i = 0; i < TUTTI_LANE_UPLOADS; i++)
             others |= atomic_load(&own->commands[i]) > 0 ? 1u << i : 0;
         own->alone++;
         own->lane_of_alone = lane;

@@ -11,7 +11,7 @@
  * So a GPU has some more queues for kernels, its lanes, made when they are needed, and so has a CPU
  * device that executes by itself what it is given (tutti_direct_streams). On the first one is all
  * that does not share the device. As many more are a GPU's queues with profiling; a CPU's all have
- * it.
+ * it, and are used alike, but for the one with the number of a GPU's first with profiling.
  *
  * And a GPU has a lane for uploads and one for downloads: of a program that goes on with the next
  * frame while the last one is still read, those of both directions and its kernels are executed at
@@ -27,7 +27,11 @@
 #define TUTTI_LANE_DOWNLOADS (TUTTI_LANE_UPLOADS + 1)
 #define TUTTI_ALL_LANES (TUTTI_LANE_DOWNLOADS + 1) /* their bits fit in an unsigned */
 #define TUTTI_TRANSFER_LANES (1u << TUTTI_LANE_UPLOADS | 1u << TUTTI_LANE_DOWNLOADS)
+#define TUTTI_MOST_LANES_OF_STREAM (TUTTI_LANE_UPLOADS - 1)
 #define TUTTI_FIRST_LANES (1u | 1u << TUTTI_LANE_MEASURED)
+
+/* Lane `i`, from 0 on, of a device that streams. */
+static inline unsigned tutti_lane_of_stream(unsigned i) { return i + (i >= TUTTI_LANE_MEASURED); }
 
 /* Is it another one of kernels than the first of its kind? */
 static inline bool tutti_lane_is_aside(unsigned lane) {
@@ -58,8 +62,8 @@ static inline bool tutti_lanes_are_of_gpu(const struct tutti_real_device *device
     return tutti_lanes_are_there(device) && !device->at_home;
 }
 
-/* How many there may be for kernels (TUTTI_LANES), and the queue of one; NULL: it can't be made. */
-unsigned tutti_lanes_most(void);
+/* How many may execute kernels (TUTTI_LANES), and the queue of one; NULL: it can't be made. */
+unsigned tutti_lanes_most(const struct tutti_real_device *device);
 cl_command_queue tutti_lanes_queue(const struct tutti_real_device *device, unsigned lane);
 
 /* How many commands are on others than the first of each kind. */

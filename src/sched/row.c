@@ -53,7 +53,7 @@ static struct {
         unsigned length; /* since the last mark */
         double time;
         unsigned kernels; /* counts them all */
-    } row[TUTTI_MOST_LANES];
+    } row[TUTTI_MOST_LANES_OF_STREAM];
 } rows = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -169,7 +169,7 @@ static void end_all(void) {
 
 /* Waits until all are over. Lock held. */
 static void settle(void) {
-    for (struct row *row = rows.row; row < rows.row + TUTTI_MOST_LANES; row++) {
+    for (struct row *row = rows.row; row < rows.row + TUTTI_MOST_LANES_OF_STREAM; row++) {
         if (row->queue)
             tutti_driver_finish(rows.device, row->queue);
         end_row(row);
@@ -187,7 +187,7 @@ static bool is_confusing(const struct tutti_invocation *call) {
  * all that follow come after them. Lock held.
  */
 static void look_for_others(const struct tutti_invocation *call) {
-    rows.together = rows.together || is_confusing(call) || tutti_lanes_most() == 1;
+    rows.together = rows.together || is_confusing(call) || tutti_lanes_most(rows.device) == 1;
     bool apart = !rows.together && tutti_runtime_in_flight() == 0;
     if (rows.apart && !apart)
         settle();
@@ -198,14 +198,18 @@ static void look_for_others(const struct tutti_invocation *call) {
     atomic_store(&rows.under_way, true);
 }
 
+static struct row *own_row(const struct _cl_command_queue *queue) {
+    return &rows.row[queue->row % tutti_lanes_most(tutti_devices()->device[0])];
+}
+
 static struct row *row_of(const struct _cl_command_queue *queue) {
-    return &rows.row[rows.apart ? queue->row % tutti_lanes_most() : 0];
+    return rows.apart ? own_row(queue) : rows.row;
 }
 
 /* Begins a row, behind what was before all of them. Lock held. */
 static cl_int begin(struct row *row) {
     const cl_icd_dispatch *driver = rows.device->dispatch;
-    row->queue = tutti_lanes_queue(rows.device, (unsigned)(row - rows.row));
+    row->queue = tutti_lanes_queue(rows.device, tutti_lane_of_stream((unsigned)(row - rows.row)));
     if (!row->queue)
         return CL_OUT_OF_RESOURCES;
     if (!rows.before)
@@ -237,7 +241,7 @@ static cl_int wait_for_others(const struct row *row, struct tutti_wait_list list
 /* Else it seems to take longer than it does. Lock held. */
 static bool is_alone(const struct row *row) {
     bool alone = true;
-    for (const struct row *other = rows.row; other < rows.row + TUTTI_MOST_LANES; other++)
+    for (const struct row *other = rows.row; other < rows.row + TUTTI_MOST_LANES_OF_STREAM; other++)
         alone = alone && (other == row || !other->queue);
     return alone;
 }
@@ -331,7 +335,7 @@ void tutti_row_forget(cl_event event) {
 }
 
 void tutti_row_keep_close(const struct _cl_command_queue *queue) {
-    struct row *row = &rows.row[queue->row % tutti_lanes_most()];
+    struct row *row = own_row(queue);
     cl_event oldest = NULL;
     if (!atomic_load(&row->full))
         row = rows.row;
@@ -384,7 +388,7 @@ void tutti_row_finish(const struct _cl_command_queue *queue) {
     if (row->queue == real && row->kernels == kernels) {
         end_row(row);
         bool idle = true;
-        for (unsigned i = 0; i < TUTTI_MOST_LANES; i++)
+        for (unsigned i = 0; i < TUTTI_MOST_LANES_OF_STREAM; i++)
             idle = idle && !rows.row[i].queue;
         if (idle)
             end_all();
@@ -401,7 +405,7 @@ void tutti_row_flush(void) {
     if (!atomic_load(&rows.under_way))
         return;
     pthread_mutex_lock(&rows.lock);
-    for (struct row *row = rows.row; row < rows.row + TUTTI_MOST_LANES; row++)
+    for (struct row *row = rows.row; row < rows.row + TUTTI_MOST_LANES_OF_STREAM; row++)
         if (row->queue)
             tutti_driver_flush(rows.device, row->queue);
     pthread_mutex_unlock(&rows.lock);
