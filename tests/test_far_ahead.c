@@ -21,6 +21,44 @@ START_TEST(the_devices_queue_keeps_the_order) {
 }
 END_TEST
 
+static cl_command_queue plain;
+
+static void run_alone(int i) {
+    const size_t items = N;
+    ck_ok(clSetKernelArg(next, 0, sizeof(cl_mem), &between[i % 2]));
+    ck_ok(clSetKernelArg(next, 1, sizeof(cl_mem), &between[(i + 1) % 2]));
+    ck_ok(clEnqueueNDRangeKernel(plain, next, 1, NULL, &items, NULL, 0, NULL, NULL));
+}
+
+/*
+ * Kernels with no transfer among them are collected while the GPU works, and given to StarPU's
+ * worker many at a time: to enqueue each would take the program's thread longer.
+ */
+START_TEST(kernels_alone_are_collected) {
+    enum { MANY = 2000 };
+    int past = MANY;
+    begin();
+    plain = make_queue(0);         /* the suite's own is profiled */
+    for (int i = 0; i < 20; i++) { /* how long they take is known then */
+        run_alone(i);
+        ck_ok(clFinish(plain));
+    }
+    for (int attempt = 0; attempt < 5 && past > MANY / 2; attempt++) {
+        test_went_directly();
+        slow_set_length(50000000);
+        run_alone(0);
+        slow_set_length(kernel_length);
+        for (int i = 0; i < MANY; i++)
+            run_alone(i + 1);
+        ck_ok(clFinish(plain));
+        past = test_went_directly();
+    }
+    ck_assert_int_le(past, MANY / 2);
+    ck_ok(clReleaseCommandQueue(plain));
+    end();
+}
+END_TEST
+
 /* All of one array: what was read to it is what is written next. */
 START_TEST(one_array_there_and_back) {
     enum { ROUNDS = 200 };
@@ -117,8 +155,9 @@ static void change(cl_icd_dispatch *driver) {
 }
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {many_commands_under_way, more_than_that,
-                                  the_devices_queue_keeps_the_order, one_array_there_and_back,
-                                  and_with_others_among_them};
-    return test_main_gpu(argc, argv, tests, COUNT(tests), change);
+    const TTest *const tests[] = {many_commands_under_way,           more_than_that,
+                                  the_devices_queue_keeps_the_order, kernels_alone_are_collected,
+                                  one_array_there_and_back,          and_with_others_among_them};
+    return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
+                                             : 0;
 }

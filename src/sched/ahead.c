@@ -79,13 +79,18 @@ static unsigned on_first_lanes(const struct tutti_real_device *device) {
     return all > aside ? all - aside : 0;
 }
 
-/* MOST_OF_STREAM says of which. */
+/*
+ * MOST_OF_STREAM says of which. Kernels without a transfer among them are in none: StarPU's task
+ * for many of them costs less than to enqueue each here, as its worker does so meanwhile.
+ */
 static bool is_of_stream(const struct tutti_real_device *device,
                          const struct tutti_device_task *task) {
-    unsigned d = device->index;
-    return !task->model || tutti_devices_apart(task->devices) <= 1 ||
-           task->time <= 2 * TUTTI_LAUNCH_TIME ||
-           atomic_load(&computing[d]) <= BETWEEN_TRANSFERS * atomic_load(&transfers[d]);
+    unsigned moves = atomic_load(&transfers[device->index]);
+    if (!task->model)
+        return true;
+    return moves > 0 &&
+           (tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME ||
+            atomic_load(&computing[device->index]) <= BETWEEN_TRANSFERS * moves);
 }
 
 /*
