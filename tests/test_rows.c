@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { N = 256, BYTES = N * sizeof(cl_int), QUEUES = 4, MANY = 600, ROUNDS = 20, LANES = 15 };
+enum { N = 256, BYTES = N * sizeof(cl_int), QUEUES = 4, MANY = 600, ROUNDS = 20, LANES = 29 };
 
 /* Its order shows. */
 static const char source[] = "kernel void change(global int *data, int by) {\n"
@@ -36,6 +36,17 @@ static void ck_buffer(int b) {
     ck_ok(clEnqueueReadBuffer(queue, buffers[b], CL_TRUE, 0, BYTES, values, 0, NULL, NULL));
     for (int i = 0; i < N; i++)
         ck_assert_int_eq(values[i], (cl_int)expected[b]);
+}
+
+static void ck_buffers(void) {
+    for (int b = 0; b < QUEUES; b++)
+        ck_buffer(b);
+}
+
+/* In each queue in turn, on a buffer of its own. */
+static void launch_in_turns(int count, size_t group) {
+    for (int i = 0; i < count; i++)
+        launch_on(i % QUEUES, i % QUEUES, i, N, group, 0, NULL, NULL);
 }
 
 static void finish_all(void) {
@@ -94,12 +105,10 @@ START_TEST(each_queue_has_one) {
     int rows = 0, count[LANES];
     begin();
     for (int round = 0; round < ROUNDS && rows < QUEUES; round++) {
-        for (int i = 0; i < 10 * MANY; i++)
-            launch_on(i % QUEUES, i % QUEUES, i, N, 0, 0, NULL, NULL);
+        launch_in_turns(10 * MANY, 0);
         finish_all();
         rows = read_rows(count);
-        for (int b = 0; b < QUEUES; b++)
-            ck_buffer(b);
+        ck_buffers();
     }
     ck_assert_int_ge(rows, QUEUES);
     end();
@@ -147,8 +156,7 @@ END_TEST
 START_TEST(the_host_comes_after_all) {
     begin();
     for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < MANY; i++)
-            launch_on(i % QUEUES, i % QUEUES, i, N, 0, 0, NULL, NULL);
+        launch_in_turns(MANY, 0);
         cl_int *mapped =
             ck_made(clEnqueueMapBuffer(queues[round % QUEUES], buffers[round % QUEUES], CL_TRUE,
                                        CL_MAP_READ, 0, BYTES, 0, NULL, NULL, &error));
@@ -156,8 +164,7 @@ START_TEST(the_host_comes_after_all) {
         ck_ok(clEnqueueUnmapMemObject(queues[round % QUEUES], buffers[round % QUEUES], mapped, 0,
                                       NULL, NULL));
         finish_all();
-        for (int b = 0; b < QUEUES; b++)
-            ck_buffer(b);
+        ck_buffers();
     }
     end();
 }
@@ -168,19 +175,16 @@ START_TEST(what_is_released) {
     static cl_int zeros[N];
     begin();
     for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < MANY; i++)
-            launch_on(i % QUEUES, i % QUEUES, i, N, 0, 0, NULL, NULL);
+        launch_in_turns(MANY, 0);
         int gone = round % QUEUES;
         ck_ok(clReleaseMemObject(buffers[gone]));
         ck_ok(clReleaseCommandQueue(queues[gone]));
         queues[gone] = make_queue(0);
         buffers[gone] = make_buffer(CL_MEM_COPY_HOST_PTR, BYTES, zeros);
         expected[gone] = 0;
-        for (int i = 0; i < MANY; i++)
-            launch_on(i % QUEUES, i % QUEUES, i, N, 0, 0, NULL, NULL);
+        launch_in_turns(MANY, 0);
         finish_all();
-        for (int b = 0; b < QUEUES; b++)
-            ck_buffer(b);
+        ck_buffers();
     }
     end();
 }
@@ -203,8 +207,7 @@ START_TEST(from_several_threads) {
         ck_assert_int_eq(pthread_join(threads[q], &failed), 0);
         ck_assert_ptr_null(failed);
     }
-    for (int b = 0; b < QUEUES; b++)
-        ck_buffer(b);
+    ck_buffers();
     end();
 }
 END_TEST
@@ -225,13 +228,11 @@ START_TEST(confusing) {
         for (int i = 0; i < MANY; i++)
             launch_on(i % QUEUES, i % QUEUES, i, items[i / 7 % 2], 16, 0, NULL, NULL);
         finish_all();
-        for (int b = 0; b < QUEUES; b++)
-            ck_buffer(b);
+        ck_buffers();
     }
     read_rows(count);
     for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < MANY; i++)
-            launch_on(i % QUEUES, i % QUEUES, i, N, 16, 0, NULL, NULL);
+        launch_in_turns(MANY, 16);
         finish_all();
     }
     read_rows(count);
@@ -250,12 +251,10 @@ END_TEST
 START_TEST(only_one) {
     int count[LANES];
     begin();
-    for (int i = 0; i < MANY; i++)
-        launch_on(i % QUEUES, i % QUEUES, i, N, 0, 0, NULL, NULL);
+    launch_in_turns(MANY, 0);
     finish_all();
     ck_assert_int_le(read_rows(count), 1);
-    for (int b = 0; b < QUEUES; b++)
-        ck_buffer(b);
+    ck_buffers();
     end();
 }
 END_TEST

@@ -53,7 +53,10 @@ cl_int tutti_copy_fill_image(const struct tutti_view *view, const struct tutti_c
                              const struct tutti_place *place, const struct tutti_region *region,
                              const void *color, const void *pixel);
 
-/* One end of a copy from a view to another one on the same device. */
+/*
+ * One end of a copy from a view to another one on the same device, or on two that have one context
+ * (peers.h).
+ */
 struct tutti_copy_end {
     const struct tutti_view *view;
     const struct tutti_copy *copy;

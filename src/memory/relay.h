@@ -7,7 +7,8 @@
 /*
  * From one device to another StarPU asks for two transfers, one after the other: to home memory and
  * from there. The first is only noted: the device *owes* home memory the bytes. The second one then
- * moves them in chunks, so that both links work at once. While they are owed, the home copy is
+ * moves them in chunks, so that both links work at once; or the driver of both devices copies them
+ * (peers.h), and they stay owed. While they are owed, the home copy is
  * valid for StarPU and not for us (tutti_view_copies): what needs it settles the debt, and what
  * overwrites it cancels it. A copy that owes does not leave its device before.
  */

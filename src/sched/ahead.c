@@ -16,7 +16,9 @@
 /*
  * Of those that have no other GPU to go to, or that take so little that StarPU's task would cost
  * more than another GPU gained: by themselves, or what is between two of their transfers, each of
- * which is a task (frames of 4 MiB took two H100 longer than one, those of 8 MiB less). At CLOSE
+ * which is a task (frames of 4 MiB took two H100 longer than one, those of 8 MiB less). Not kernels
+ * without a transfer among them: a StarPU task for many, which its worker enqueues meanwhile, costs
+ * less than to enqueue each here. At CLOSE
  * the program waits, as it would in the driver, for the oldest one that is marked: whose end is
  * seen while others are behind it, one in so many.
  */
@@ -79,10 +81,7 @@ static unsigned on_first_lanes(const struct tutti_real_device *device) {
     return all > aside ? all - aside : 0;
 }
 
-/*
- * MOST_OF_STREAM says of which. Kernels without a transfer among them are in none: StarPU's task
- * for many of them costs less than to enqueue each here, as its worker does so meanwhile.
- */
+/* MOST_OF_STREAM says of which. */
 static bool is_of_stream(const struct tutti_real_device *device,
                          const struct tutti_device_task *task) {
     unsigned moves = atomic_load(&transfers[device->index]);

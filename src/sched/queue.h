@@ -11,9 +11,8 @@ struct _cl_command_queue {
     cl_queue_properties *property_list; /* as given to …WithProperties, the final 0 included */
     size_t property_bytes;
     cl_uint size; /* of a device queue; we have none: 0 */
-    unsigned
-        row;     /* which of a process's, from 0 on: its kernels in a row are in that one (row.h) */
-    bool strict; /* TUTTI_ORDER=strict: each command waits for the one before it */
+    unsigned row; /* its number in the process: where its short kernels go (row.h) */
+    bool strict;  /* TUTTI_ORDER=strict: each command waits for the one before it */
     /* Guarded by context->graph.lock. */
     cl_event first, last;   /* commands not yet published, in order; each holds a reference */
     cl_event last_host;     /* in-order: the last one not done that uses the program's memory */

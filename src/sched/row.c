@@ -376,13 +376,12 @@ void tutti_row_finish(const struct _cl_command_queue *queue) {
     cl_command_queue real = rows.apart ? row->queue : NULL;
     const struct tutti_real_device *device = rows.device;
     unsigned kernels = row->kernels;
-    if (!real) { /* they are together, or were so far */
-        if (atomic_load(&rows.under_way))
-            settle();
-        pthread_mutex_unlock(&rows.lock);
-        return;
-    }
+    /* Those that are together, or were so far; what has its own row and is not there is over. */
+    if (!rows.apart || (!real && rows.before))
+        settle();
     pthread_mutex_unlock(&rows.lock);
+    if (!real)
+        return;
     tutti_driver_finish(device, real); /* other rows go on meanwhile */
     pthread_mutex_lock(&rows.lock);
     if (row->queue == real && row->kernels == kernels) {

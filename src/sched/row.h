@@ -39,7 +39,7 @@ bool tutti_row_await_others(cl_command_queue queue);
 /* µs: longer kernels are commands. */
 double tutti_row_longest(void);
 
-/* Are only kernels of the device's first queue before it? With the graph's lock. */
+/* Are only kernels in rows, or of the device's first queue, before it? With the graph's lock. */
 bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wait_list list);
 
 /*

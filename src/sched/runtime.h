@@ -34,8 +34,7 @@ bool tutti_runtime_usable(void);
 void tutti_runtime_busy(void);
 void tutti_runtime_idle(unsigned count); /* so many less */
 long tutti_runtime_in_flight(void);      /* how much there is */
-/* Waits for its end, for so many ns at most: a command behind a user event has none. True: it came.
- */
+/* Waits for its end, so many ns at most, as what waits for the program has none; true: it came. */
 bool tutti_runtime_await_idle(unsigned long most);
 
 /* Are there twice the cores that StarPU's workers and a thread of the program keep busy? */
