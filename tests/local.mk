@@ -43,6 +43,7 @@ TUTTI_TESTS = \
 	tests/test_rows \
 	tests/test_stream \
 	tests/test_crew \
+	tests/test_helpers \
 	tests/test_steady \
 	tests/test_late_build \
 	tests/test_first_launch \
@@ -335,6 +336,9 @@ tests_test_cores_LDADD = $(TEST_LIBS)
 tests_test_stream_SOURCES = tests/test_stream.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_stream_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_stream_LDADD = $(TEST_LIBS)
+tests_test_helpers_SOURCES = tests/test_helpers.c
+tests_test_helpers_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_helpers_LDADD = $(TEST_LIBS)
 tests_test_crew_SOURCES = tests/test_crew.c tests/streams.c tests/streams.h tests/native.h tests/task_counts.h
 tests_test_crew_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_crew_LDADD = $(TEST_LIBS)

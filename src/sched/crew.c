@@ -41,17 +41,18 @@ static struct {
     unsigned at_work;                 /* threads that do */
     unsigned called, resting;         /* threads that are to begin, and those that can */
     bool watched;                     /* one of these looks from time to time */
-    unsigned helpers;                 /* of the program's, that wait for a device */
-    bool asked_for;                   /* one would execute short kernels on the only one */
-    pthread_cond_t freed;             /* for them */
+    struct helper {
+        struct helper *next;
+        cl_event event;
+        pthread_cond_t wake;
+    } * helpers;    /* threads of the program's that wait for a device, the first one first */
+    bool asked_for; /* one would execute short kernels on the only one */
     bool stopped;
     struct hand {
         struct tutti_job job;
         bool taken;
     } hand[TUTTI_MAX_DEVICES];
-} crew = {.lock = PTHREAD_MUTEX_INITIALIZER,
-          .wake = PTHREAD_COND_INITIALIZER,
-          .freed = PTHREAD_COND_INITIALIZER};
+} crew = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
 
 static bool able; /* do the devices, and the settings, allow it? */
 
@@ -216,6 +217,24 @@ static void call_and_unlock(bool hurry) {
     }
 }
 
+/* A device is free, or who was to get it does without: is it the next one's? Lock held. */
+static void offer_device(void) {
+    if (crew.free && crew.helpers)
+        pthread_cond_signal(&crew.helpers->wake);
+}
+
+/* Is its command over, or what is left of it its own to do? */
+static bool is_helped(cl_event event) {
+    return tutti_event_status(event) <= CL_COMPLETE || atomic_load(&event->job);
+}
+
+/* Lock held. */
+static void let_helped_go(void) {
+    for (struct helper *helper = crew.helpers; helper; helper = helper->next)
+        if (is_helped(helper->event))
+            pthread_cond_signal(&helper->wake);
+}
+
 /* With the lock held, which it opens and takes again. */
 static void execute(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
@@ -231,24 +250,24 @@ static void execute(struct tutti_batch *batch) {
     for (unsigned i = 0; i < batch->count; i++)
         leave(&batch->use[i]);
     crew.free |= 1u << device->index;
-    if (crew.helpers > 0)
-        pthread_cond_signal(&crew.freed);
+    offer_device();
     call_and_unlock(false);
     tutti_execution_collect(batch);
     tutti_execution_end(batch);
     pthread_mutex_lock(&crew.lock);
     crew.at_work--;
+    let_helped_go();
 }
 
 static void work_off(void) {
     struct tutti_batch *batch;
-    while (crew.helpers == 0 && !crew.asked_for && (batch = take(NULL)))
+    while (!crew.helpers && !crew.asked_for && (batch = take(NULL)))
         execute(batch);
 }
 
 /* Looks for more for a while, if no other thread would. With the lock held, which it opens. */
 static bool is_worth_staying(void) {
-    if (crew.at_work > 0 || crew.helpers > 0 || crew.asked_for || crew.stopped)
+    if (crew.at_work > 0 || crew.helpers || crew.asked_for || crew.stopped)
         return false;
     pthread_mutex_unlock(&crew.lock);
     cl_ulong until = tutti_clock_now() + SPIN;
@@ -256,7 +275,7 @@ static bool is_worth_staying(void) {
            tutti_clock_now() < until)
         ;
     pthread_mutex_lock(&crew.lock);
-    return crew.first && crew.free && crew.helpers == 0;
+    return crew.first && crew.free && !crew.helpers;
 }
 
 /* For the one thread that watches: did it find what nobody began for so long? */
@@ -380,17 +399,24 @@ bool tutti_crew_submit(struct tutti_batch *batch) {
 
 /*
  * The only device is at work for a thread of the crew: waits until that gives it up, as the caller
- * has in its cache what it enqueued kernels for. False: that would be for nothing. Lock held.
+ * has in its cache what it enqueued kernels for, or needs it no more. False: that would be for
+ * nothing. Lock held.
  */
 static bool get_device(cl_event event) {
     if (!tutti_direct_serves_all() || crew.free || crew.stopped || !crew.first ||
         !tutti_batch_comes_before(crew.first, event))
         return false;
-    crew.helpers++;
-    while (!crew.free && !crew.stopped)
-        pthread_cond_wait(&crew.freed, &crew.lock);
-    crew.helpers--;
-    return true;
+    struct helper helper = {.event = event, .wake = PTHREAD_COND_INITIALIZER};
+    struct helper **link = &crew.helpers;
+    while (*link)
+        link = &(*link)->next;
+    *link = &helper;
+    while (!crew.free && !crew.stopped && !is_helped(event))
+        pthread_cond_wait(&helper.wake, &crew.lock);
+    for (link = &crew.helpers; *link != &helper; link = &(*link)->next)
+        ;
+    *link = helper.next;
+    return !is_helped(event);
 }
 
 void tutti_crew_help(cl_event event) {
@@ -404,6 +430,7 @@ void tutti_crew_help(cl_event event) {
         else if (!get_device(event))
             break;
     }
+    offer_device();
     call_and_unlock(true);
 }
 
@@ -432,6 +459,7 @@ void tutti_crew_hurry(void) {
 void tutti_crew_stop(void) {
     pthread_mutex_lock(&crew.lock);
     crew.stopped = true;
-    pthread_cond_broadcast(&crew.freed);
+    for (struct helper *helper = crew.helpers; helper; helper = helper->next)
+        pthread_cond_signal(&helper->wake);
     pthread_mutex_unlock(&crew.lock);
 }
