@@ -220,7 +220,8 @@ cl_int tutti_staging_run(const struct tutti_staging *staging, unsigned threads,
 
 void tutti_staging_copy(void *target, const struct tutti_place *to, const void *source,
                         const struct tutti_place *from, const struct tutti_region *region) {
-    unsigned threads = tutti_transfer_path_copy_threads(tutti_region_bytes(region));
+    size_t bytes = tutti_region_bytes(region);
+    unsigned threads = tutti_transfer_path_copy_threads(bytes);
     struct run run = {.there = from,
                       .here = to,
                       .region = region,
@@ -228,6 +229,8 @@ void tutti_staging_copy(void *target, const struct tutti_place *to, const void *
                       .other = (void *)(uintptr_t)source};
     if (threads)
         run_all(&run, threads, NULL);
+    else if (bytes >= tutti_transfer_path_shape()->stream)
+        tutti_region_stream(target, to, source, from, region);
     else
         tutti_region_copy(target, to, source, from, region);
 }
