@@ -223,6 +223,14 @@ void tutti_version_pin(cl_mem mem, bool overwrites) {
     pthread_mutex_unlock(&mem->lock);
 }
 
+bool tutti_version_pin_unused(cl_mem mem) {
+    pthread_mutex_lock(&mem->lock);
+    bool unused = !in_use(mem->view);
+    mem->pins += unused;
+    pthread_mutex_unlock(&mem->lock);
+    return unused;
+}
+
 void tutti_version_unpin(cl_mem mem) {
     pthread_mutex_lock(&mem->lock);
     mem->pins--;

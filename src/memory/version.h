@@ -57,6 +57,8 @@ bool tutti_version_is_free(cl_mem mem);
  * dispatched: it gets other storage first if what there is is used. By the dispatching thread then.
  */
 void tutti_version_pin(cl_mem mem, bool overwrites);
+/* The same by any thread, if no command uses what there is; else false. */
+bool tutti_version_pin_unused(cl_mem mem);
 void tutti_version_unpin(cl_mem mem);
 unsigned tutti_version_pins(cl_mem mem);
 

@@ -222,7 +222,7 @@ void tutti_view_destroy(struct tutti_view *view) {
     while (view->mapped) {
         struct tutti_mapped *mapped = view->mapped;
         view->mapped = mapped->next;
-        free(mapped);
+        tutti_recycler_give(mapped);
     }
     tutti_last_user_release(view->last_user);
     free(view->real);
@@ -303,7 +303,7 @@ void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
 }
 
 bool tutti_view_add_mapped(struct tutti_view *view, const struct tutti_mapped *box) {
-    struct tutti_mapped *mapped = malloc(sizeof(*mapped));
+    struct tutti_mapped *mapped = tutti_recycler_take(sizeof(*mapped));
     if (!mapped)
         return false;
     *mapped = *box;
@@ -339,7 +339,7 @@ void tutti_view_remove_mapped(struct tutti_view *view, const struct tutti_mapped
     if (mapped)
         *link = mapped->next;
     pthread_mutex_unlock(&view->lock);
-    free(mapped);
+    tutti_recycler_give(mapped);
 }
 
 /* Does a mapped box reach into row y of slice z? Then which of its bytes. */

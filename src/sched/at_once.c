@@ -41,13 +41,6 @@ static void look_at_devices(void) {
     }
 }
 
-static bool are_complete(struct tutti_wait_list list) {
-    for (cl_uint i = 0; i < list.count; i++)
-        if (tutti_event_status(list.events[i]) != CL_COMPLETE)
-            return false;
-    return true;
-}
-
 /* Fills in the memory objects, all of them plain buffers. With the kernel's lock held. */
 static bool take_arguments(struct tutti_invocation *call, cl_context context, unsigned *able) {
     struct tutti_arguments *arguments = call->kernel->arguments;
@@ -340,7 +333,8 @@ bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct
     call.mem_of = mem_of;
     struct attempt attempt = {.queue = queue, .list = list, .type = type, .event = event};
     if (way == ALONE)
-        return !kernel->prints && are_complete(list) && try_alone(&attempt, &call) == EXECUTED;
+        return !kernel->prints && tutti_wait_list_is_complete(list) &&
+               try_alone(&attempt, &call) == EXECUTED;
     bool counts = !(event && queue->properties & CL_QUEUE_PROFILING_ENABLE);
     attempt.in_row = counts && tutti_row_goes_on(queue);
     *row = counts && !attempt.in_row;

@@ -203,6 +203,52 @@ static bool enter_graph(struct tutti_command *command, struct tutti_wait_list li
     return complete;
 }
 
+/* In the call, with its times. */
+static cl_int do_at_once(struct tutti_command *command, cl_command_queue queue,
+                         cl_command_type type, cl_event *event_ret) {
+    cl_event event = event_ret ? tutti_event_create_outside(queue, type) : NULL;
+    if (event_ret && !event)
+        return CL_OUT_OF_HOST_MEMORY;
+    if (event && event->profiled)
+        event->started = tutti_runtime_now();
+    tutti_log(DEBUG, "the host's work at once");
+    cl_int error = command->do_at_once(command);
+    if (event && event->profiled)
+        event->ended = tutti_runtime_now();
+    if (error == CL_SUCCESS && event)
+        *event_ret = event;
+    else if (event)
+        tutti_object_user_release(event);
+    return error;
+}
+
+/*
+ * What the host does soon, where the queue has nothing, nor is anything dispatched: an event, and
+ * its way through the graph, cost more than the work. False: it is to be enqueued.
+ */
+static bool try_at_once(struct tutti_command *command, cl_command_queue queue, cl_command_type type,
+                        struct tutti_wait_list list, bool blocking, cl_event *event_ret,
+                        cl_int *error) {
+    struct tutti_graph *graph = &queue->context->graph;
+    if (!command->do_at_once || atomic_load_explicit(&queue->holds, memory_order_relaxed) ||
+        tutti_row_is_under_way() || !tutti_wait_list_is_complete(list))
+        return false;
+    pthread_mutex_lock(&graph->lock);
+    bool entered = !queue->first && tutti_graph_begin(graph);
+    pthread_mutex_unlock(&graph->lock);
+    if (!entered)
+        return false;
+    bool able = command->is_done_at_once(command, blocking);
+    if (able) {
+        *error = do_at_once(command, queue, type, event_ret);
+        command->destroy(command);
+    }
+    pthread_mutex_lock(&graph->lock);
+    graph->dispatching = false;
+    tutti_graph_run_and_unlock(graph);
+    return able;
+}
+
 cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue queue,
                              cl_command_type type, struct tutti_wait_list list, bool blocking,
                              cl_event *event_ret) {
@@ -210,6 +256,9 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
         command->destroy(command);
         return CL_OUT_OF_RESOURCES;
     }
+    cl_int error;
+    if (try_at_once(command, queue, type, list, blocking, event_ret, &error))
+        return error;
     cl_event event = tutti_event_create(queue, type, blocking, event_ret != NULL);
     if (!event) {
         command->destroy(command);

@@ -22,6 +22,12 @@ struct tutti_command {
      */
     void (*start)(struct tutti_command *command);
     void (*destroy)(struct tutti_command *command); /* frees it */
+    /*
+     * NULL: it never is done so. Can it be, by the dispatching thread, where nothing is before it:
+     * without waiting for anything, and soon? And does it; returns an error or CL_SUCCESS.
+     */
+    bool (*is_done_at_once)(const struct tutti_command *command, bool blocking);
+    cl_int (*do_at_once)(struct tutti_command *command);
 
     /* Its use number i of what orders it in its queue; false past the last. NULL: none. */
     bool (*use)(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use);

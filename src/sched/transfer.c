@@ -85,18 +85,41 @@ static void granted(struct tutti_acquisition *acquisition) {
 #define LARGEST_AT_ONCE ((size_t)256 << 10)
 #define LARGEST_BLOCKING_AT_ONCE ((size_t)1 << 20)
 
-bool tutti_transfer_is_little(const struct tutti_transfer *transfer) {
-    bool blocking = transfer->command.event->caller_runs;
+static bool is_little(const struct tutti_transfer *transfer, bool blocking) {
     return tutti_region_bytes(&transfer->region) <=
            (blocking ? LARGEST_BLOCKING_AT_ONCE : LARGEST_AT_ONCE);
 }
 
+bool tutti_transfer_is_little(const struct tutti_transfer *transfer) {
+    return is_little(transfer, transfer->command.event->caller_runs);
+}
+
 /* Then nothing has to be asked of StarPU. */
-static bool is_done_at_once(const struct tutti_transfer *transfer) {
+static bool is_done_at_once(const struct tutti_command *command, bool blocking) {
+    const struct tutti_transfer *transfer = (const struct tutti_transfer *)command;
     return transfer->mem[0] && transfer->mem_count == 0 &&
-           (transfer->mapping || tutti_transfer_is_little(transfer)) &&
+           (transfer->mapping || is_little(transfer, blocking)) &&
            tutti_version_is_free(transfer->mem[0]) &&
            (!transfer->mem[1] || tutti_version_is_free(transfer->mem[1]));
+}
+
+static bool is_prepared(struct tutti_transfer *transfer) {
+    return !transfer->prepare || transfer->prepare(transfer);
+}
+
+/* Nothing is acquired, and so nothing let go of. */
+static cl_int do_at_once(struct tutti_command *command) {
+    struct tutti_transfer *transfer = (struct tutti_transfer *)command;
+    if (!is_prepared(transfer))
+        return CL_OUT_OF_HOST_MEMORY;
+    for (int i = 0; i < 2; i++)
+        if (transfer->view[i])
+            tutti_view_take_over(transfer->view[i]);
+    cl_int error = transfer->execute(transfer);
+    for (int i = 0; i < 2; i++)
+        if (transfer->view[i])
+            tutti_view_hand_over_alone(transfer->view[i]);
+    return error;
 }
 
 /* A box from one part of a buffer to another: within one, drivers want it to lie alike in both. */
@@ -132,9 +155,9 @@ static void start(struct tutti_command *command) {
         tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
         return;
     }
-    if (is_done_at_once(transfer)) {
+    if (is_done_at_once(command, command->event->caller_runs)) {
         tutti_direct_drain(command->follows);
-        if (transfer->prepare && !transfer->prepare(transfer)) {
+        if (!is_prepared(transfer)) {
             tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
             return;
         }
@@ -148,7 +171,7 @@ static void start(struct tutti_command *command) {
         tutti_direct_drain(command->follows);
         tutti_batch_flush(&command->event->context->graph);
     }
-    if (transfer->prepare && !transfer->prepare(transfer)) {
+    if (!is_prepared(transfer)) {
         tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
         return;
     }
@@ -177,6 +200,8 @@ struct tutti_transfer *tutti_transfer_create(cl_int (*execute)(struct tutti_tran
     transfer->command.destroy = tutti_transfer_destroy;
     transfer->command.use = use;
     transfer->command.job.run = run;
+    transfer->command.is_done_at_once = is_done_at_once;
+    transfer->command.do_at_once = do_at_once;
     transfer->acquisition.granted = granted;
     transfer->execute = execute;
     transfer->prepare = prepare;

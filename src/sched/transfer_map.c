@@ -84,10 +84,11 @@ static void choose_storage(void *argument) {
 void tutti_transfer_pin(cl_mem mem, const struct tutti_map *map, cl_command_queue queue,
                         struct tutti_wait_list list) {
     struct choice choice = {mem, queue, list};
-    if (map->flags & CL_MAP_WRITE_INVALIDATE_REGION && !tutti_mem_is_image(mem) &&
-        map->region.size[0] == mem->size)
+    bool whole = map->flags & CL_MAP_WRITE_INVALIDATE_REGION && !tutti_mem_is_image(mem) &&
+                 map->region.size[0] == mem->size;
+    if (whole && !tutti_version_pin_unused(mem))
         tutti_graph_call(&queue->context->graph, choose_storage, &choice);
-    else
+    else if (!whole)
         tutti_version_pin(mem, false);
 }
 

@@ -21,6 +21,14 @@ static inline cl_int tutti_wait_list_check(cl_context context, struct tutti_wait
     return list.count > 0 || list.events ? tutti_wait_list_look(context, list) : CL_SUCCESS;
 }
 
+/* Is all of it over, without an error? */
+static inline bool tutti_wait_list_is_complete(struct tutti_wait_list list) {
+    for (cl_uint i = 0; i < list.count; i++)
+        if (tutti_event_status(list.events[i]) != CL_COMPLETE)
+            return false;
+    return true;
+}
+
 /*
  * Makes a command that is being enqueued wait for the events (5.11). Where StarPU executes it after
  * one of them anyway, it is dispatched without waiting for that. False when out of memory. With the
