@@ -52,8 +52,10 @@ START_TEST(are_many) {
         for (int b = 0; b < KEPT; b++) {
             ck_ok(clEnqueueReadBuffer(queue, buffer[b], CL_TRUE, 0, KEPT_BYTES, values, 0, NULL,
                                       NULL));
+            int wrong = 0; /* an assertion for each takes a minute on a busy machine */
             for (size_t i = 0; i < items; i++)
-                ck_assert_int_eq(values[i], 2000 * b);
+                wrong += values[i] != 2000 * b;
+            ck_assert_int_eq(wrong, 0);
             memset(values, 0, sizeof(values));
             ck_ok(clReleaseMemObject(buffer[b]));
         }
