@@ -7,6 +7,7 @@
 #include "memory/stay.h"
 #include "memory/version.h"
 #include "sched/direct.h"
+#include "sched/direct_end.h"
 #include "sched/execution.h"
 #include "sched/policy.h"
 #include "sched/runtime.h"
@@ -334,7 +335,7 @@ static void granted(struct tutti_stay *stay, void *argument) {
     pthread_mutex_lock(&crew.lock);
     stay->open = true;
     go_on(stay);
-    call_and_unlock(false);
+    call_and_unlock(tutti_direct_has_sleepers()); /* who sleeps for that looked here before */
 }
 
 static bool serves(const struct tutti_view *view) { return view->at_home && !view->svm; }

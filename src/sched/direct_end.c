@@ -468,8 +468,10 @@ void tutti_direct_note_sleeper(bool sleeps) {
         return;
     }
     atomic_fetch_add(&direct.sleepers, 1);
-    hurry();
+    tutti_direct_hurry();
 }
+
+bool tutti_direct_has_sleepers(void) { return atomic_load(&direct.sleepers) > 0; }
 
 void tutti_direct_look(cl_event event) {
     if (atomic_load(&direct.count) > 0 && tutti_event_status(event) > CL_COMPLETE)

@@ -47,6 +47,7 @@ void tutti_direct_help(cl_event event);
  * meanwhile is looked after as if something waited for it.
  */
 void tutti_direct_note_sleeper(bool sleeps);
+bool tutti_direct_has_sleepers(void);
 
 /* For who only looks at the event's status: completes what is over. */
 void tutti_direct_look(cl_event event);

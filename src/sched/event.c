@@ -405,11 +405,15 @@ static bool waits_for(cl_event event, cl_event other) {
                               tutti_queue_in_order(event->queue) && other->number <= event->number);
 }
 
-/* What no host thread has begun this one does sooner: it is awake. */
-static void work(cl_event event) {
+/* What no host thread has begun this one does sooner: it is awake. True: it did something. */
+static bool work(cl_event event) {
     struct tutti_job *job;
-    while (tutti_event_status(event) > CL_COMPLETE && (job = tutti_pool_take(event, waits_for)))
+    bool worked = false;
+    while (tutti_event_status(event) > CL_COMPLETE && (job = tutti_pool_take(event, waits_for))) {
         job->run(job);
+        worked = true;
+    }
+    return worked;
 }
 
 cl_int tutti_event_look(cl_event event) {
@@ -422,10 +426,12 @@ cl_int tutti_event_look(cl_event event) {
 cl_int tutti_event_wait(cl_event event) {
     if (event->real)
         return tutti_row_wait(event);
-    tutti_direct_help(event);
-    work(event);
+    do
+        tutti_direct_help(event);
+    while (work(event)); /* what waited for that may be a device's */
     spin(event);
-    work(event);
+    while (work(event))
+        tutti_direct_help(event);
     struct bucket *bucket = bucket_of(event);
     cl_int status = tutti_event_status(event);
     if (status <= CL_COMPLETE)

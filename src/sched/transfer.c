@@ -82,7 +82,7 @@ static void granted(struct tutti_acquisition *acquisition) {
     at_once = false;
 }
 
-#define LARGEST_AT_ONCE ((size_t)256 << 10)
+#define LARGEST_AT_ONCE ((size_t)512 << 10)
 #define LARGEST_BLOCKING_AT_ONCE ((size_t)1 << 20)
 
 static bool is_little(const struct tutti_transfer *transfer, bool blocking) {
