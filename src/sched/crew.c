@@ -341,13 +341,10 @@ static void granted(struct tutti_stay *stay, void *argument) {
 static bool serves(const struct tutti_view *view) { return view->at_home && !view->svm; }
 
 bool tutti_crew_would_take(const struct tutti_device_task *task) {
-    bool may = true, waits = false;
-    for (unsigned i = 0; i < task->count && may; i++) {
-        struct tutti_version_users users = tutti_version_users(task->use[i].view);
-        may = serves(task->use[i].view) && users.of_host == 0;
-        waits = waits || users.of_devices > 0;
-    }
-    return may && waits;
+    bool may = true;
+    for (unsigned i = 0; i < task->count && may; i++)
+        may = serves(task->use[i].view) && tutti_version_users(task->use[i].view).of_host == 0;
+    return may;
 }
 
 static bool takes(const struct tutti_batch *batch) {

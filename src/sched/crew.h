@@ -21,7 +21,10 @@ bool tutti_crew_serves(void);
  */
 bool tutti_crew_submit(struct tutti_batch *batch);
 
-/* Had the host to wait for kernels, so that the crew does it best? By the dispatching thread. */
+/*
+ * Does the crew do it best, as no other thread need wake for it, and the host holds none of what it
+ * uses? By the dispatching thread.
+ */
 bool tutti_crew_would_take(const struct tutti_device_task *task);
 
 /* For a thread that is about to wait for the event: executes what comes before it. */

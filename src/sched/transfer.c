@@ -6,6 +6,7 @@
 #include "memory/window.h"
 #include "recycler.h"
 #include "sched/batch.h"
+#include "sched/crew.h"
 #include "sched/direct_end.h"
 #include "sched/runtime.h"
 
@@ -84,6 +85,7 @@ static void granted(struct tutti_acquisition *acquisition) {
 
 #define LARGEST_AT_ONCE ((size_t)512 << 10)
 #define LARGEST_BLOCKING_AT_ONCE ((size_t)1 << 20)
+#define LARGEST_OF_CREW ((size_t)2 << 20)
 
 static bool is_little(const struct tutti_transfer *transfer, bool blocking) {
     return tutti_region_bytes(&transfer->region) <=
@@ -92,6 +94,11 @@ static bool is_little(const struct tutti_transfer *transfer, bool blocking) {
 
 bool tutti_transfer_is_little(const struct tutti_transfer *transfer) {
     return is_little(transfer, transfer->command.event->caller_runs);
+}
+
+bool tutti_transfer_is_crews(const struct tutti_transfer *transfer) {
+    return tutti_transfer_is_little(transfer) ||
+           (tutti_crew_serves() && tutti_region_bytes(&transfer->region) <= LARGEST_OF_CREW);
 }
 
 /* Then nothing has to be asked of StarPU. */

@@ -4,6 +4,7 @@
 
 #include "memory/acquisition.h"
 #include "memory/version.h"
+#include "sched/batch.h"
 #include "sched/device_task.h"
 #include "sched/transfer_command.h"
 
@@ -94,6 +95,13 @@ void tutti_transfer_offer_within(struct tutti_transfer *transfer);
 
 /* What batches take for its µs, but for its bytes. */
 #define TUTTI_TRANSFER_TIME 5.0
+#define TUTTI_BYTES_AT_HOME 20000.0 /* per µs, between places in the host's memory */
+
+/* The same with them, at most as much as is short for its neighbours (batch.h). */
+static inline double tutti_transfer_time_at_home(size_t size) {
+    double time = TUTTI_TRANSFER_TIME + (double)size / TUTTI_BYTES_AT_HOME;
+    return time < TUTTI_BRIEF ? time : TUTTI_BRIEF;
+}
 
 /* Does the one device there is do it, among its kernels, in a thread of its own (direct.h)? */
 bool tutti_transfer_is_streamed(const struct tutti_transfer *transfer);
@@ -107,6 +115,12 @@ cl_int tutti_transfer_by_host(struct tutti_transfer *transfer,
                               void (*work)(const struct tutti_transfer *transfer,
                                            const struct tutti_storage *const *storage),
                               const struct tutti_storage *const *storage);
+
+/*
+ * Does who executes kernels in the call do it among those, where no other thread is to be woken for
+ * as long as it takes (crew.h)?
+ */
+bool tutti_transfer_is_crews(const struct tutti_transfer *transfer);
 
 /*
  * Does the dispatching thread copy it within the host's memory itself? Other commands, which might

@@ -189,7 +189,7 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
         tutti_region_is_linear(&transfer->region))
         return TUTTI_TRANSFER_TIME; /* it waits for nothing else */
     if (at_home)
-        return tutti_transfer_is_little(transfer) ? TUTTI_TRANSFER_TIME + (double)size / RATE : 0;
+        return tutti_transfer_is_crews(transfer) ? tutti_transfer_time_at_home(size) : 0;
     if (!tutti_region_is_linear(&transfer->region) &&
         (transfer->region.size[2] > 1 ||
          tutti_copy_overhangs(view, &transfer->place[0], &transfer->region)))

@@ -11,9 +11,8 @@
 #include "sched/direct.h"
 #include "virtual_device/driver.h"
 
-/* Bytes per µs, as batches take them: within a device with memory of its own, and at home. */
+/* Bytes per µs, as batches take them, within a device with memory of its own. */
 #define RATE 2000000.0
-#define RATE_AT_HOME 5000.0
 
 static bool copies(const struct tutti_transfer *transfer) { return transfer->mem[1]; }
 
@@ -67,8 +66,7 @@ static double time_of(const struct tutti_transfer *transfer, bool at_home) {
         return TUTTI_TRANSFER_TIME + (double)size / RATE;
     if (tutti_transfer_is_streamed(transfer))
         return TUTTI_TRANSFER_TIME; /* it waits for nothing else */
-    return tutti_transfer_is_little(transfer) ? TUTTI_TRANSFER_TIME + (double)size / RATE_AT_HOME
-                                              : 0;
+    return tutti_transfer_is_crews(transfer) ? tutti_transfer_time_at_home(size) : 0;
 }
 
 /* A box is one command where drivers take it for what it is (device_copy.h). */
