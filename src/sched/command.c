@@ -203,6 +203,17 @@ static bool enter_graph(struct tutti_command *command, struct tutti_wait_list li
     return complete;
 }
 
+static _Thread_local bool destroying;
+
+bool tutti_command_is_destroyed_here(void) { return destroying; }
+
+/* What is destroyed with it may want to be dispatched, which this thread keeps from being done. */
+static void let_go(struct tutti_command *command) {
+    destroying = true;
+    command->destroy(command);
+    destroying = false;
+}
+
 /* In the call, with its times. */
 static cl_int do_at_once(struct tutti_command *command, cl_command_queue queue,
                          cl_command_type type, cl_event *event_ret) {
@@ -241,7 +252,7 @@ static bool try_at_once(struct tutti_command *command, cl_command_queue queue, c
     bool able = command->is_done_at_once(command, blocking);
     if (able) {
         *error = do_at_once(command, queue, type, event_ret);
-        command->destroy(command);
+        let_go(command);
     }
     pthread_mutex_lock(&graph->lock);
     graph->dispatching = false;
@@ -301,18 +312,12 @@ void tutti_command_running(struct tutti_command *command) {
     pthread_mutex_unlock(&graph->lock);
 }
 
-static _Thread_local bool destroying;
-
-bool tutti_command_is_destroyed_here(void) { return destroying; }
-
 /* What the command used is free to go before the program can see that it is over. */
 static cl_event destroy(struct tutti_command *command, cl_int status) {
     cl_event event = command->event;
     if (status < 0 && status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
         tutti_log(ERROR, "a command of type 0x%x failed with %d", event->type, status);
-    destroying = true;
-    command->destroy(command);
-    destroying = false;
+    let_go(command);
     return event;
 }
 

@@ -32,6 +32,13 @@
 /* Who takes one looks through so many that may begin. */
 #define MOST_LOOKED_AT 64
 
+/* A thread of the program's that waits for the only device, to help its event come about. */
+struct helper {
+    struct helper *next;
+    cl_event event;
+    pthread_cond_t wake;
+};
+
 static struct {
     pthread_mutex_t lock; /* guards all below, the order of stays' users, and `missing` */
     pthread_cond_t wake;
@@ -42,12 +49,8 @@ static struct {
     unsigned at_work;                 /* threads that do */
     unsigned called, resting;         /* threads that are to begin, and those that can */
     bool watched;                     /* one of these looks from time to time */
-    struct helper {
-        struct helper *next;
-        cl_event event;
-        pthread_cond_t wake;
-    } * helpers;    /* threads of the program's that wait for a device, the first one first */
-    bool asked_for; /* one would execute short kernels on the only one */
+    struct helper *helpers;           /* the first one first */
+    bool asked_for;                   /* one would execute short kernels on the only device */
     bool stopped;
     struct hand {
         struct tutti_job job;
