@@ -4,6 +4,7 @@
  * and kept. Each process has a driver, for which PoCL stands in, that takes its time for some
  * commands.
  */
+#define _GNU_SOURCE
 #include "pocl_gpu.h"
 #include "traffic.h"
 
@@ -13,7 +14,7 @@
 
 /* More than PoCL takes itself, beside whatever else the machine does. µs. */
 #define SLOW 5000
-enum { SHORT = 4096, LONG = 8 << 20, STEPS = 24 };
+enum { SHORT = 4096, LONG = 8 << 20, STEPS = 24, DISTURBED = 5 /* times */ };
 
 static bool slow_host, slow_driver, slow_long, slow_common, slow_one;
 
@@ -120,9 +121,31 @@ static const char *run(const char *slow, const char *settings) {
 
 static bool measured(const char *said) { return strstr(said, "through host memory,") != NULL; }
 
+static bool is_tolled(const char *said) {
+    return strstr(said, "small commands take longer in a common context") != NULL;
+}
+
+/* The lines that tell why. */
+static const char *reasons(const char *said) {
+    static char text[2048];
+    size_t length = 0;
+    for (const char *line = said; line && length < sizeof(text); line = strchr(line, '\n')) {
+        line += *line == '\n';
+        int size = (int)strcspn(line, "\n");
+        bool tells = memmem(line, (size_t)size, "through host memory", 19) ||
+                     memmem(line, (size_t)size, "common context", 14);
+        if (tells)
+            length +=
+                (size_t)snprintf(text + length, sizeof(text) - length, "\n# %.*s", size, line);
+    }
+    return length ? text : "nothing was measured";
+}
+
 static void ck_straight(const char *said, bool short_ones, bool long_ones) {
-    ck_assert_int_eq(strstr(said, "4096 bytes straight to") != NULL, short_ones);
-    ck_assert_int_eq(strstr(said, "8388608 bytes straight to") != NULL, long_ones);
+    bool both = (strstr(said, "4096 bytes straight to") != NULL) == short_ones &&
+                (strstr(said, "8388608 bytes straight to") != NULL) == long_ones;
+    ck_assert_msg(both, "short ones were to go straight: %d, long ones: %d: %s", short_ones,
+                  long_ones, reasons(said));
 }
 
 static void begin(void) {
@@ -151,11 +174,23 @@ static const char *kept(void) {
     return path;
 }
 
+/* In a new directory, until no other process made small commands seem longer in a common context.
+ */
+static const char *run_undisturbed(const char *slow) {
+    begin();
+    const char *said = run(slow, "");
+    for (int i = 0; i < DISTURBED && is_tolled(said) && !strstr(slow, "common"); i++) {
+        end();
+        begin();
+        said = run(slow, "");
+    }
+    return said;
+}
+
 /* What that driver copies goes straight: as measured by one process, and kept for the next. */
 static void ck_choice(const char *slow, bool short_ones, bool long_ones) {
-    begin();
     for (int i = 0; i < 2; i++) {
-        const char *said = run(slow, "");
+        const char *said = i ? run(slow, "") : run_undisturbed(slow);
         ck_assert_int_eq(measured(said), i == 0);
         ck_straight(said, short_ones, long_ones);
         kept();
@@ -175,9 +210,8 @@ END_TEST
 START_TEST(each_pair_by_itself) {
     int to_first = -1, to_second = -1;
 
-    begin();
     for (int i = 0; i < 2; i++) { /* measured, and kept */
-        const char *said = strstr(run("host,one", ""), "# ");
+        const char *said = strstr(i ? run("host,one", "") : run_undisturbed("host,one"), "# ");
         ck_assert_ptr_nonnull(said);
         ck_assert_int_eq(sscanf(said, "# %d and %d copies", &to_first, &to_second), 2);
         ck_assert_int_gt(to_first, 0);

@@ -255,6 +255,8 @@ static bool try_at_once(struct tutti_command *command, cl_command_queue queue, c
         let_go(command);
     }
     pthread_mutex_lock(&graph->lock);
+    if (able && event_ret && *error == CL_SUCCESS)
+        tutti_event_order_end(*event_ret);
     graph->dispatching = false;
     tutti_graph_run_and_unlock(graph);
     return able;

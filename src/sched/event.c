@@ -218,11 +218,7 @@ struct tutti_edge *tutti_event_dispatched(cl_event event) {
     return edges;
 }
 
-/*
- * The ends in an in-order queue are told in its order, though devices' clocks differ, and an unmap
- * that moves nothing may be beside the next command. Lock held.
- */
-static void order_end(cl_event event) {
+void tutti_event_order_end(cl_event event) {
     cl_command_queue queue = event->queue;
     if (!queue || !event->profiled || !tutti_queue_in_order(queue))
         return;
@@ -233,7 +229,7 @@ static void order_end(cl_event event) {
 
 static void publish(cl_event event, struct garbage *garbage) {
     event->published = true;
-    order_end(event);
+    tutti_event_order_end(event);
     /* Before who waits for the event looks there. */
     if (event->queue && event->reached < 0 &&
         event->reached != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)

@@ -89,6 +89,12 @@ cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool c
  */
 cl_event tutti_event_create_outside(cl_command_queue queue, cl_command_type type);
 
+/*
+ * The ends in an in-order queue are told in its order, though devices' clocks differ, and an unmap
+ * that moves nothing may be beside the next command. With the graph's lock held.
+ */
+void tutti_event_order_end(cl_event event);
+
 /* Can the program see the event? If not, only its end matters. */
 static inline bool tutti_event_is_seen(const struct _cl_event *event) {
     return atomic_load_explicit(&event->object.user_refs, memory_order_acquire) > 0;
