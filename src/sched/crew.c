@@ -338,7 +338,7 @@ static void granted(struct tutti_stay *stay, void *argument) {
     pthread_mutex_lock(&crew.lock);
     stay->open = true;
     go_on(stay);
-    call_and_unlock(tutti_direct_has_sleepers()); /* who sleeps for that looked here before */
+    call_and_unlock(tutti_direct_has_sleepers()); /* they looked here before it was ready */
 }
 
 static bool serves(const struct tutti_view *view) { return view->at_home && !view->svm; }

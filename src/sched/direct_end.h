@@ -47,6 +47,8 @@ void tutti_direct_help(cl_event event);
  * meanwhile is looked after as if something waited for it.
  */
 void tutti_direct_note_sleeper(bool sleeps);
+
+/* Does any thread sleep so? */
 bool tutti_direct_has_sleepers(void);
 
 /* For who only looks at the event's status: completes what is over. */

@@ -83,9 +83,10 @@ static void granted(struct tutti_acquisition *acquisition) {
     at_once = false;
 }
 
+/* Bytes within the host's memory that cost no more to copy than to have a thread wake for them. */
 #define LARGEST_AT_ONCE ((size_t)512 << 10)
 #define LARGEST_BLOCKING_AT_ONCE ((size_t)1 << 20)
-#define LARGEST_OF_CREW ((size_t)2 << 20)
+#define LARGEST_OF_CREW ((size_t)2 << 20) /* two threads, where they are among kernels */
 
 static bool is_little(const struct tutti_transfer *transfer, bool blocking) {
     return tutti_region_bytes(&transfer->region) <=

@@ -70,10 +70,9 @@ static bool starts_at_once(const struct choice *choice) {
     cl_command_queue queue = choice->queue;
     pthread_mutex_lock(&queue->context->graph.lock);
     bool at_once = !queue->first || !(tutti_queue_in_order(queue) || queue->strict || queue->fence);
-    for (cl_uint i = 0; i < choice->list.count; i++)
-        at_once &= tutti_event_status(choice->list.events[i]) == CL_COMPLETE;
     pthread_mutex_unlock(&queue->context->graph.lock);
-    return at_once && atomic_load(&choice->mem->ahead) == 0;
+    return at_once && tutti_wait_list_is_complete(choice->list) &&
+           atomic_load(&choice->mem->ahead) == 0;
 }
 
 static void choose_storage(void *argument) {
@@ -86,10 +85,10 @@ void tutti_transfer_pin(cl_mem mem, const struct tutti_map *map, cl_command_queu
     struct choice choice = {mem, queue, list};
     bool whole = map->flags & CL_MAP_WRITE_INVALIDATE_REGION && !tutti_mem_is_image(mem) &&
                  map->region.size[0] == mem->size;
-    if (whole && !tutti_version_pin_unused(mem))
-        tutti_graph_call(&queue->context->graph, choose_storage, &choice);
-    else if (!whole)
+    if (!whole)
         tutti_version_pin(mem, false);
+    else if (!tutti_version_pin_unused(mem))
+        tutti_graph_call(&queue->context->graph, choose_storage, &choice);
 }
 
 static bool prepare_map(struct tutti_transfer *transfer) {
