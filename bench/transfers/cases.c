@@ -107,14 +107,17 @@ static void unmap(struct target *t, cl_mem buffer, void *mapped) {
 }
 
 /* What the program does between is not counted. */
-static double map_write_of(struct target *t, cl_mem buffer) {
+static double map_write_of(struct target *t, cl_mem buffer, bool use) {
     double start = now();
     unsigned char *mapped = map(t, buffer, CL_MAP_WRITE_INVALIDATE_REGION);
     double mapping = now() - start;
     memcpy(mapped, t->pages, t->size);
     start = now();
     unmap(t, buffer, mapped);
-    touch(t, buffer);
+    if (use)
+        touch(t, buffer);
+    else
+        check(clFinish(t->queue), "clFinish");
     return now() - start + mapping;
 }
 
@@ -134,9 +137,11 @@ static double map_read_of(struct target *t, cl_mem buffer) {
     return length;
 }
 
-static double map_write(struct target *t) { return map_write_of(t, t->mapped); }
+static double map_write(struct target *t) { return map_write_of(t, t->mapped, false); }
+static double map_and_use(struct target *t) { return map_write_of(t, t->mapped, true); }
 static double map_read(struct target *t) { return map_read_of(t, t->mapped); }
-static double over_write(struct target *t) { return map_write_of(t, t->over); }
+static double over_write(struct target *t) { return map_write_of(t, t->over, false); }
+static double over_and_use(struct target *t) { return map_write_of(t, t->over, true); }
 static double over_read(struct target *t) { return map_read_of(t, t->over); }
 
 /* One buffer goes up while the other one comes down, by two queues. */
@@ -167,9 +172,11 @@ const struct transfer transfers[] = {
     {"read rows", read_rows, 4 * PITCH, 0.5},
     {"pinned write and use", write_locked, 4, 1},
     {"pinned read", read_locked, 4, 1},
-    {"map to write, unmap, use", map_write, 4, 1},
+    {"map to write and unmap", map_write, 4, 1},
+    {"map to write, unmap, use", map_and_use, 4, 1},
     {"map to read", map_read, 4, 1},
-    {"own memory: map, unmap, use", over_write, 4, 1},
+    {"own memory: map and unmap", over_write, 4, 1},
+    {"own memory: map, unmap, use", over_and_use, 4, 1},
     {"own memory: map to read", over_read, 4, 1},
     {"both ways", both_ways_pages, 4096, 2},
     {"pinned both ways", both_ways_locked, 4096, 2},
