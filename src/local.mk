@@ -68,6 +68,7 @@ libtutti_la_SOURCES += \
 	src/sched/device_task.c src/sched/device_task.h \
 	src/sched/direct.c src/sched/direct.h \
 	src/sched/ahead.c src/sched/ahead.h \
+	src/sched/append.c src/sched/append.h \
 	src/sched/direct_end.c src/sched/direct_end.h \
 	src/sched/execution.c src/sched/execution.h \
 	src/sched/first_launch.c src/sched/first_launch.h \

@@ -25,16 +25,18 @@ static cl_command_queue plain;
 
 static void run_alone(int i) {
     const size_t items = N;
+    cl_event event;
     ck_ok(clSetKernelArg(next, 0, sizeof(cl_mem), &between[i % 2]));
     ck_ok(clSetKernelArg(next, 1, sizeof(cl_mem), &between[(i + 1) % 2]));
-    ck_ok(clEnqueueNDRangeKernel(plain, next, 1, NULL, &items, NULL, 0, NULL, NULL));
+    ck_ok(clEnqueueNDRangeKernel(plain, next, 1, NULL, &items, NULL, 0, NULL, &event));
+    ck_ok(clReleaseEvent(event));
 }
 
 /*
- * Kernels with no transfer among them are collected while the GPU works, and given to StarPU's
- * worker many at a time: to enqueue each would take the program's thread longer.
+ * Kernels with events, and no transfer among them, are collected while the GPU works, and given to
+ * StarPU's worker many at a time: to enqueue each would take the program's thread longer.
  */
-START_TEST(kernels_alone_are_collected) {
+START_TEST(kernels_with_events_are_collected) {
     enum { MANY = 2000 };
     int past = MANY;
     begin();
@@ -155,9 +157,10 @@ static void change(cl_icd_dispatch *driver) {
 }
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {many_commands_under_way,           more_than_that,
-                                  the_devices_queue_keeps_the_order, kernels_alone_are_collected,
-                                  one_array_there_and_back,          and_with_others_among_them};
+    const TTest *const tests[] = {
+        many_commands_under_way,           more_than_that,
+        the_devices_queue_keeps_the_order, kernels_with_events_are_collected,
+        one_array_there_and_back,          and_with_others_among_them};
     return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                              : 0;
 }

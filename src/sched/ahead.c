@@ -27,7 +27,14 @@
 #define CLOSE 96
 #define MARKED 32
 #define MARKED_TRANSFERS 8 /* on the lanes of transfers, where fewer are */
-#define MOST_PROFILED 4    /* whose times their driver is asked for, one by one, by who waits */
+/*
+ * Nor kernels that cost as much as commands do, as their events are wanted, or come from several
+ * threads: a StarPU task for many, which its worker enqueues meanwhile, costs less than to enqueue
+ * each here. Kernels without a transfer among them are so if more than one of so many is.
+ */
+#define PLAIN_OF 5
+#define MOSTLY_PLAIN 32
+#define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
 #define MOST_AT_HOME 4
 /* Of those that could not begin earlier elsewhere; the rest is collected. */
 #define MOST_LONGER 64
@@ -44,7 +51,9 @@ static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are no
 static atomic_uint transfers[TUTTI_MAX_DEVICES], computing[TUTTI_MAX_DEVICES];
 /* Since the last one whose end is to be seen, of kernels' lanes, uploads and downloads. */
 static atomic_uint unmarked[TUTTI_MAX_DEVICES][TUTTI_LANE_SLOTS];
-static atomic_bool far;                        /* one may have CLOSE of them */
+static atomic_bool far; /* one may have CLOSE of them */
+/* More for each short kernel that is a command, less for each that was appended (append.h). */
+static atomic_int plain[TUTTI_MAX_DEVICES];
 static atomic_uint delayed[TUTTI_MAX_DEVICES]; /* direct batches that lack a stay yet */
 
 /* µs that those of longer kernels take the device, and how many there are at home. */
@@ -87,9 +96,10 @@ static bool is_of_stream(const struct tutti_real_device *device,
     unsigned moves = atomic_load(&transfers[device->index]);
     if (!task->model)
         return true;
-    return moves > 0 &&
-           (tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME ||
-            atomic_load(&computing[device->index]) <= BETWEEN_TRANSFERS * moves);
+    if (moves == 0 && atomic_load(&plain[device->index]) >= MOSTLY_PLAIN)
+        return false;
+    return tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME ||
+           (moves > 0 && atomic_load(&computing[device->index]) <= BETWEEN_TRANSFERS * moves);
 }
 
 /*
@@ -130,6 +140,28 @@ bool tutti_ahead_has_lane(const struct tutti_real_device *device, unsigned count
     return !is_delayed(device) && atomic_load(&commands[device->index]) + length <= most;
 }
 
+bool tutti_ahead_may_append(const struct tutti_real_device *device) {
+    unsigned d = device->index;
+    return !tutti_room_working(device) && !is_delayed(device) && !atomic_load(&lone[d]) &&
+           atomic_load(&commands[d]) < MOST_OF_STREAM;
+}
+
+static void count_plain(unsigned device, int more) {
+    int now = atomic_load_explicit(&plain[device], memory_order_relaxed) + more;
+    now = now < 0 ? 0 : now > 2 * MOSTLY_PLAIN ? 2 * MOSTLY_PLAIN : now;
+    atomic_store_explicit(&plain[device], now, memory_order_relaxed);
+}
+
+void tutti_ahead_append(const struct tutti_batch *batch) {
+    unsigned d = batch->device->index;
+    count_plain(d, -1);
+    atomic_fetch_add(&unmarked[d][0], 1);
+    if (!batch->computes)
+        atomic_fetch_add(&transfers[d], 1);
+    if (atomic_fetch_add(&commands[d], 1) + 1 >= CLOSE)
+        atomic_store(&far, true);
+}
+
 /* Does it read to memory for which others of its queue waited lately? */
 static bool lets_others_go(const struct tutti_batch *batch) {
     bool lets = false;
@@ -146,10 +178,13 @@ static bool lets_others_go(const struct tutti_batch *batch) {
 static void count_commands(struct tutti_batch *batch) {
     unsigned d = batch->device->index;
     unsigned before = atomic_fetch_add(&commands[d], batch->length);
-    if (batch->computes)
+    if (batch->computes) {
         atomic_fetch_add(&computing[d], (unsigned)batch->expected);
-    else
+        if (batch->expected <= 2 * TUTTI_LAUNCH_TIME)
+            count_plain(d, PLAIN_OF - 1);
+    } else {
         atomic_fetch_add(&transfers[d], batch->length);
+    }
     if (!tutti_lanes_are_of_gpu(batch->device))
         return;
     bool transfer = batch->lane >= TUTTI_LANE_UPLOADS;

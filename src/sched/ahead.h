@@ -28,6 +28,11 @@ bool tutti_ahead_enter(struct tutti_batch *batch);
 /* And not any more. By any thread. */
 void tutti_ahead_leave(const struct tutti_batch *batch);
 
+/* Has it time for a short kernel behind what it has, in a batch that it has? */
+bool tutti_ahead_may_append(const struct tutti_real_device *device);
+/* The batch has one more. */
+void tutti_ahead_append(const struct tutti_batch *batch);
+
 /* One of its batches lacks a stay, or has it now, by any thread: nothing may pass it. */
 void tutti_ahead_delay(const struct tutti_real_device *device, bool begins);
 

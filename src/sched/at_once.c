@@ -6,14 +6,14 @@
 #include "memory/coherence.h"
 #include "memory/version.h"
 #include "memory/window.h"
+#include "sched/append.h"
 #include "sched/crew.h"
 #include "sched/direct.h"
+#include "sched/lanes.h"
 #include "sched/row.h"
 #include "sched/runtime.h"
 #include "sched/statistics.h"
-#include "virtual_device/sampler.h"
 
-#define MOST_ARGUMENTS 16
 /*
  * µs: of what takes longer two devices do two sooner. With one device another thread could only
  * take it off the caller, which gains once its waking, and the caller's waiting, cost less.
@@ -27,7 +27,7 @@
 /* What the devices and the settings allow; none of it changes once StarPU has started. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct tutti_device_list *devices;
-static enum { COMMANDS, IN_ROWS, ALONE } way;
+static enum { COMMANDS, APPENDED, IN_ROWS, ALONE } way;
 static double longest; /* µs that a kernel may take */
 
 static void look_at_devices(void) {
@@ -38,33 +38,10 @@ static void look_at_devices(void) {
     } else if (tutti_crew_serves()) {
         way = ALONE;
         longest = tutti_direct_serves_all() ? SHORT_ALONE : SHORT;
+    } else if (tutti_direct_is_wanted()) {
+        for (unsigned d = 0; d < devices->count && way == COMMANDS; d++)
+            way = tutti_lanes_are_of_gpu(devices->device[d]) ? APPENDED : COMMANDS;
     }
-}
-
-/* Fills in the memory objects, all of them plain buffers. With the kernel's lock held. */
-static bool take_arguments(struct tutti_invocation *call, cl_context context, unsigned *able) {
-    struct tutti_arguments *arguments = call->kernel->arguments;
-    unsigned count = arguments->count;
-    if (count > MOST_ARGUMENTS || count != call->kernel->argument_count)
-        return false;
-    call->arguments = arguments;
-    call->count = 0;
-    for (unsigned i = 0; i < count; i++) {
-        const struct tutti_argument *argument = &arguments->argument[i];
-        cl_mem mem = argument->mem;
-        if (!argument->set || argument->pointer)
-            return false;
-        if (argument->sampler)
-            *able &= tutti_sampler_devices(argument->sampler);
-        if (!mem)
-            continue;
-        if (!TUTTI_IS_MEM(mem) || mem->context != context || mem->type != CL_MEM_OBJECT_BUFFER ||
-            tutti_invocation_has_address(mem))
-            return false;
-        *able &= mem->devices;
-        tutti_invocation_add_object(call, i, mem);
-    }
-    return true;
 }
 
 /* One that executes it in so short a time; NULL: there is none. */
@@ -120,8 +97,8 @@ static bool settle_parts(const struct tutti_invocation *call, cl_mem mem, unsign
 
 /* What a kernel executed at once is given of each memory object. */
 struct found {
-    const struct tutti_storage *storage[MOST_ARGUMENTS];
-    struct tutti_storage window[MOST_ARGUMENTS];
+    const struct tutti_storage *storage[TUTTI_PLAIN_ARGUMENTS];
+    struct tutti_storage window[TUTTI_PLAIN_ARGUMENTS];
 };
 
 /* By the dispatching thread, with the devices locked. */
@@ -255,7 +232,7 @@ static enum outcome try(struct attempt *attempt, struct tutti_invocation *call) 
     cl_command_queue queue = attempt->queue;
     bool in_row = attempt->in_row;
     unsigned able, holding = ~0u; /* those that can hold the arguments */
-    if (!take_arguments(call, queue->context, &holding))
+    if (!tutti_invocation_take_plain(call, queue->context, &holding))
         return NOT_ABLE;
     struct tutti_model *model = tutti_invocation_recall(call, &able);
     able &= holding;
@@ -324,13 +301,16 @@ bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct
     pthread_once(&once, look_at_devices);
     if (way == COMMANDS)
         return false;
-    cl_mem mem[MOST_ARGUMENTS];
-    unsigned mem_of[MOST_ARGUMENTS];
+    cl_mem mem[TUTTI_PLAIN_ARGUMENTS];
+    unsigned mem_of[TUTTI_PLAIN_ARGUMENTS];
     struct tutti_invocation call;
     call.kernel = kernel;
     call.range = range;
     call.mem = mem;
     call.mem_of = mem_of;
+    if (way == APPENDED)
+        return !event && !kernel->prints && tutti_wait_list_is_complete(list) &&
+               tutti_append_kernel(queue, &call);
     struct attempt attempt = {.queue = queue, .list = list, .type = type, .event = event};
     if (way == ALONE)
         return !kernel->prints && tutti_wait_list_is_complete(list) &&

@@ -83,7 +83,7 @@ static bool may_be_lone(const struct tutti_device_task *task) {
     return (longer && (task->time <= LONE || tutti_direct_serves_all())) || is_chained(task);
 }
 
-static bool make_room(struct tutti_batch *batch, unsigned more) {
+bool tutti_batch_make_room(struct tutti_batch *batch, unsigned more) {
     if (batch->count + more <= batch->room)
         return true;
     unsigned room = 2 * (batch->count + more);
@@ -178,7 +178,7 @@ static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
         .user.order = task->command.order,
     };
     batch->use = batch->few;
-    if (!make_room(batch, task->count)) {
+    if (!tutti_batch_make_room(batch, task->count)) {
         tutti_recycler_give(batch);
         return NULL;
     }
@@ -213,7 +213,8 @@ static bool takes(struct tutti_batch *batch, struct tutti_device_task *task) {
     unsigned follows = task->command.follows;
     bool apart = follows && batch->follows && follows != batch->follows;
     if (batch->length >= TUTTI_COMMANDS_AT_ONCE || too_long || !fits || apart ||
-        batch->longer + longer_in(batch, task) > TUTTI_TOLERATED || !make_room(batch, task->count))
+        batch->longer + longer_in(batch, task) > TUTTI_TOLERATED ||
+        !tutti_batch_make_room(batch, task->count))
         return false;
     unsigned count = merge(batch, task), able = batch->devices | batch->late;
     return count == batch->count ||
@@ -330,10 +331,18 @@ static void submit_followers(struct tutti_ready *ready) {
     tutti_batch_release(batch);
 }
 
+static void end_use(const struct tutti_device_use *use) {
+    tutti_stay_release(use->stay);
+    if (use->kept) {
+        tutti_version_give_back(use->view, TUTTI_USER_DEVICE);
+        tutti_object_release(use->kept);
+    }
+}
+
 void tutti_batch_end(struct tutti_batch *batch) {
     struct tutti_graph *graph = &batch->context->graph;
     for (unsigned i = 0; i < batch->count && batch->direct; i++)
-        tutti_stay_release(batch->use[i].stay);
+        end_use(&batch->use[i]);
     tutti_lanes_leave(batch);
     if (batch->use != batch->few)
         free(batch->use);

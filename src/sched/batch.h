@@ -74,6 +74,9 @@ struct tutti_batch {
     atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
     unsigned looked;     /* when who watches looked at it first; 0: not yet */
     double wait;         /* µs, by the models: until devices have ended what is before it */
+    bool listed;         /* among those whose ends are still to be seen to (direct_end.c) */
+    unsigned appended; /* kernels without a command of their own (append.h), in `length` as well, */
+    double appended_time; /* and the µs that they take */
     struct tutti_batch *next_direct;
 };
 
@@ -91,6 +94,9 @@ bool tutti_batch_would_take(struct tutti_device_task *task);
 
 /* Is the event's command one of the batch, or behind one of it in its queue? */
 bool tutti_batch_comes_before(const struct tutti_batch *batch, const struct _cl_event *event);
+
+/* Makes room for so many more views. By who may change the batch. */
+bool tutti_batch_make_room(struct tutti_batch *batch, unsigned more);
 
 /* How many of its commands use the view. */
 unsigned tutti_batch_users(const struct tutti_batch *batch, const struct tutti_view *view);

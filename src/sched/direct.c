@@ -6,6 +6,7 @@
 #include "memory/stay.h"
 #include "memory/version.h"
 #include "sched/ahead.h"
+#include "sched/append.h"
 #include "sched/direct_end.h"
 #include "sched/execution.h"
 #include "sched/lanes.h"
@@ -484,6 +485,7 @@ static bool submit(struct tutti_batch *batch) {
             use->view->seat = device;
     }
     arrive(batch);
+    tutti_append_note(batch);
     step(batch);
     return true;
 }

@@ -67,6 +67,20 @@ static void count(const struct tutti_batch *batch, int more) {
     direct.lanes += *own > 0;
 }
 
+/* Lock held. */
+static void take_out(struct tutti_batch **link) {
+    *link = (*link)->next_direct;
+    if (!*link)
+        direct.last = link;
+}
+
+/* Lock held. */
+static void list(struct tutti_batch *batch) {
+    batch->next_direct = NULL;
+    *direct.last = batch;
+    direct.last = &batch->next_direct;
+}
+
 /* Takes the oldest batch of the lane out of the list; NULL: there is none. Lock held. */
 static struct tutti_batch *take_next(unsigned lane) {
     struct tutti_batch **link = &direct.first;
@@ -74,9 +88,8 @@ static struct tutti_batch *take_next(unsigned lane) {
         link = &(*link)->next_direct;
     struct tutti_batch *batch = direct.stopped ? NULL : *link;
     if (batch) {
-        *link = batch->next_direct;
-        if (!*link)
-            direct.last = link;
+        take_out(link);
+        batch->listed = false;
         count(batch, -1);
     }
     return batch;
@@ -302,10 +315,9 @@ static void begin_to_hurry(void) {
 }
 
 void tutti_direct_enter(struct tutti_batch *batch) {
-    batch->next_direct = NULL;
     pthread_mutex_lock(&direct.lock);
-    *direct.last = batch;
-    direct.last = &batch->next_direct;
+    list(batch);
+    batch->listed = true;
     count(batch, 1);
     if (atomic_load(&direct.sleepers) > 0)
         begin_to_hurry();
@@ -316,6 +328,43 @@ void tutti_direct_enter(struct tutti_batch *batch) {
         direct.watch.run = watch;
         tutti_pool_run(&direct.watch);
     }
+}
+
+bool tutti_direct_reopen(struct tutti_batch *batch) {
+    pthread_mutex_t *own = &completing[lane_of(batch)];
+    if (pthread_mutex_trylock(own) != 0)
+        return false;
+    pthread_mutex_lock(&direct.lock);
+    bool open = batch->listed && !direct.stopped && !batch->end && !batch->marked && !batch->over;
+    pthread_mutex_unlock(&direct.lock);
+    if (!open)
+        pthread_mutex_unlock(own);
+    return open;
+}
+
+/* What tells the end of the others of its lane, now before it, tells nothing of its own. */
+static void put_last(struct tutti_batch *batch) {
+    struct tutti_batch **link = &direct.first;
+    if (direct.last == &batch->next_direct)
+        return;
+    while (*link != batch)
+        link = &(*link)->next_direct;
+    take_out(link);
+    list(batch);
+}
+
+void tutti_direct_close(struct tutti_batch *batch, bool longer) {
+    pthread_mutex_lock(&direct.lock);
+    if (longer) {
+        put_last(batch);
+        if (batch->marker)
+            batch->device->dispatch->clReleaseEvent(batch->marker);
+        batch->marker = NULL;
+        batch->over = batch->flushed = false;
+        batch->looked = 0;
+    }
+    pthread_mutex_unlock(&direct.lock);
+    pthread_mutex_unlock(&completing[lane_of(batch)]);
 }
 
 bool tutti_direct_is_at_work(const struct tutti_real_device *device) {

@@ -327,7 +327,7 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
  */
 static void notice_delay(const struct tutti_batch *batch) {
     double took = (double)(tutti_runtime_about_now() - batch->began) / 1000;
-    double expected = batch->expected + (batch->direct ? batch->wait : 0);
+    double expected = batch->expected + batch->appended_time + (batch->direct ? batch->wait : 0);
     if ((batch->length == 1 && !batch->direct) || took < TOLERATED + 4 * expected)
         return;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)

@@ -183,6 +183,32 @@ static cl_int set_reached(const struct tutti_invocation *call,
     return count ? error : CL_SUCCESS; /* a driver may not know how to forget */
 }
 
+bool tutti_invocation_take_plain(struct tutti_invocation *call, cl_context context,
+                                 unsigned *able) {
+    struct tutti_arguments *arguments = call->kernel->arguments;
+    unsigned count = arguments->count;
+    if (count > TUTTI_PLAIN_ARGUMENTS || count != call->kernel->argument_count)
+        return false;
+    call->arguments = arguments;
+    call->count = 0;
+    for (unsigned i = 0; i < count; i++) {
+        const struct tutti_argument *argument = &arguments->argument[i];
+        cl_mem mem = argument->mem;
+        if (!argument->set || argument->pointer)
+            return false;
+        if (argument->sampler)
+            *able &= tutti_sampler_devices(argument->sampler);
+        if (!mem)
+            continue;
+        if (!TUTTI_IS_MEM(mem) || mem->context != context || mem->type != CL_MEM_OBJECT_BUFFER ||
+            tutti_invocation_has_address(mem))
+            return false;
+        *able &= mem->devices;
+        tutti_invocation_add_object(call, i, mem);
+    }
+    return true;
+}
+
 struct tutti_pocl_launch tutti_range_for_pocl(const struct tutti_range *range, const char *kernel) {
     struct tutti_pocl_launch launch = {.kernel = kernel};
     for (cl_uint d = 0; d < 3; d++) {

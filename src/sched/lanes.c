@@ -360,6 +360,16 @@ void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
         batch->end = batch->first->real = NULL;
 }
 
+void tutti_lanes_append(struct tutti_batch *batch) {
+    struct lanes *own = &lanes[batch->device->index];
+    unsigned slot = tutti_lane_slot(batch->lane);
+    own->enqueued[slot] = batch->turn = ++own->turn[slot];
+    atomic_fetch_add_explicit(&own->commands[batch->lane], 1, memory_order_relaxed);
+    atomic_uint *counter = counter_of(batch, batch->lane);
+    if (counter)
+        atomic_fetch_add(counter, 1);
+}
+
 /*
  * The earliest known end on a GPU's lane of all that the batch must come after there; NULL: its
  * queue must be empty.

@@ -140,6 +140,8 @@ cl_int tutti_lanes_join(struct tutti_batch *batch);
  * last command has an event; that of a transfer's lane the batch has no more if it ends `unseen`.
  */
 void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen);
+/* One more kernel of a first lane was enqueued, which is not in its length yet (append.h). */
+void tutti_lanes_append(struct tutti_batch *batch);
 
 /* The end of the last command on the batch's lane of a device that streams; NULL: nothing tells. */
 void tutti_lanes_note_tail(const struct tutti_batch *batch, cl_event end);

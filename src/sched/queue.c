@@ -3,6 +3,7 @@
 
 #include "env.h"
 #include "log.h"
+#include "sched/batch.h"
 #include "sched/command.h"
 #include "sched/row.h"
 
@@ -21,9 +22,15 @@ static void read_order(void) {
 static void destroy(void *object) {
     cl_command_queue queue = object;
     tutti_object_release(queue->fence);
+    tutti_batch_release(queue->latest);
     tutti_object_release(queue->context);
     free(queue->property_list);
     free(queue);
+}
+
+bool tutti_queue_is_clear(const struct _cl_command_queue *queue) {
+    return !queue->strict && queue->held == 0 && !queue->outsider &&
+           (!queue->fence || tutti_event_status(queue->fence) == CL_COMPLETE);
 }
 
 cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_properties properties,

@@ -22,12 +22,19 @@ struct _cl_command_queue {
     cl_event fence;         /* later commands wait for it: barrier, native kernel; retained */
     cl_ulong ended;    /* in-order: when the last one that was profiled did, published ones only */
     atomic_bool holds; /* is there a `first`? Changed with the lock */
-    _Atomic cl_int error; /* of a command of this queue since the last clFinish */
+    /* Of its last command on a GPU, for kernels behind it (append.h): its event, if it is `last`;
+     */
+    _Atomic(cl_event) latest_event;
+    struct tutti_batch *latest; /* and its batch; a reference. For the dispatching thread */
+    _Atomic cl_int error;       /* of a command of this queue since the last clFinish */
 };
 
 static inline bool tutti_queue_in_order(const struct _cl_command_queue *queue) {
     return !(queue->properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
 }
+
+/* Is there nothing in it for whose sake a later command waits to be dispatched? Lock held. */
+bool tutti_queue_is_clear(const struct _cl_command_queue *queue);
 
 /* NULL when out of memory; takes over `property_list`. */
 cl_command_queue tutti_queue_create(cl_context context, cl_command_queue_properties properties,

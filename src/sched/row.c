@@ -96,18 +96,13 @@ void tutti_row_end_turn(void) { pthread_mutex_unlock(&turn); }
 
 double tutti_row_longest(void) { return LONGEST; }
 
-static bool has_passed(cl_event fence) {
-    return !fence || tutti_event_status(fence) == CL_COMPLETE;
-}
-
 bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wait_list list) {
     for (cl_uint i = 0; i < list.count; i++) {
         cl_event event = list.events[i];
         if (!(event->dispatched || event->published) || tutti_event_status(event) < 0)
             return false;
     }
-    return !queue->strict && queue->held == 0 && !queue->outsider && has_passed(queue->fence) &&
-           tutti_ahead_is_all(tutti_devices()->device[0]) &&
+    return tutti_queue_is_clear(queue) && tutti_ahead_is_all(tutti_devices()->device[0]) &&
            tutti_lanes_busy(tutti_devices()->device[0]) == 0;
 }
 

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "sched/append.h"
+
+#include "context.h"
+#include "log.h"
+#include "memory/version.h"
+#include "sched/ahead.h"
+#include "sched/batch_users.h"
+#include "sched/direct_end.h"
+#include "sched/lanes.h"
+#include "sched/statistics.h"
+#include "virtual_device/driver.h"
+
+/* µs: longer ones might share the device with others, and a command costs little beside them. */
+#define LONGEST (2 * TUTTI_LAUNCH_TIME)
+#define MOST 30 /* to one command; ahead.c marks the end of one of 32 */
+
+void tutti_append_note(struct tutti_batch *batch) {
+    const struct tutti_device_task *last = batch->first;
+    while (last->next)
+        last = last->next;
+    cl_command_queue queue = last->command.event->queue;
+    if (!tutti_lanes_are_of_gpu(batch->device) || !(TUTTI_FIRST_LANES & 1u << batch->lane) ||
+        batch->marked || batch->lone || batch->shares || last->command.host ||
+        !tutti_queue_in_order(queue))
+        return;
+    atomic_fetch_add(&batch->user.references, 1);
+    tutti_batch_release(queue->latest);
+    queue->latest = batch;
+    atomic_store(&queue->latest_event, last->command.event);
+}
+
+/*
+ * The caller becomes the dispatching thread. Returns the event of the queue's last command, which
+ * the kernel may be a part of; NULL: there is none.
+ */
+static cl_event begin(cl_command_queue queue) {
+    struct tutti_graph *graph = &queue->context->graph;
+    pthread_mutex_lock(&graph->lock);
+    cl_event last = queue->last;
+    bool able = last && last == atomic_load(&queue->latest_event) && last->dispatched &&
+                !last->failed && !tutti_event_is_seen(last) && tutti_queue_is_clear(queue) &&
+                tutti_graph_begin(graph);
+    pthread_mutex_unlock(&graph->lock);
+    return able ? last : NULL;
+}
+
+static void end(cl_command_queue queue) {
+    struct tutti_graph *graph = &queue->context->graph;
+    pthread_mutex_lock(&graph->lock);
+    graph->dispatching = false;
+    tutti_graph_run_and_unlock(graph);
+}
+
+/* What a kernel is appended to, and what it uses. */
+struct addition {
+    struct tutti_batch *batch;
+    const struct tutti_invocation *call;
+    struct tutti_device_use use[TUTTI_PLAIN_ARGUMENTS]; /* `kept`: the batch lacks it */
+    const struct tutti_storage *storage[TUTTI_PLAIN_ARGUMENTS];
+    unsigned fresh; /* so many does it lack */
+};
+
+static bool may_write(const struct tutti_invocation *call, cl_mem mem) {
+    bool writes = false;
+    for (unsigned i = 0; i < call->arguments->count && !writes; i++)
+        writes = call->arguments->argument[i].mem == mem && tutti_invocation_may_write(call, i);
+    return writes;
+}
+
+/* The batch's use of the view; NULL: it does not use it. */
+static struct tutti_device_use *find_use(const struct tutti_batch *batch,
+                                         const struct tutti_view *view) {
+    struct tutti_device_use *use = batch->use;
+    while (use < batch->use + batch->count && use->view != view)
+        use++;
+    return use < batch->use + batch->count ? use : NULL;
+}
+
+/* Was it used last, if it still is, by what is before the kernel on the device's queue? */
+static bool is_in_order(struct tutti_view *view, const struct tutti_stay *stay,
+                        const struct tutti_batch *batch) {
+    const struct tutti_batch *last = tutti_batch_last_of(view);
+    unsigned elsewhere = stay->lanes & ~(1u << batch->lane);
+    return (!last ||
+            (last->direct && last->device == batch->device && last->lane == batch->lane)) &&
+           !(elsewhere && atomic_load(&stay->under_way) > 0);
+}
+
+/* False: the kernel has to be a command. References to stays that were taken are to be released. */
+static bool find(struct addition *addition, unsigned i) {
+    struct tutti_batch *batch = addition->batch;
+    struct tutti_device_use *use = &addition->use[i];
+    cl_mem mem = addition->call->mem[i];
+    struct tutti_view *view = mem->view;
+    if (tutti_mem_has_siblings(mem) || view->svm || atomic_load(&mem->ahead) > 0)
+        return false;
+    *use = (struct tutti_device_use){.view = view,
+                                     .mode = may_write(addition->call, mem) ? STARPU_RW : STARPU_R};
+    const struct tutti_device_use *own = find_use(batch, view);
+    struct tutti_stay *stay = own ? own->stay : tutti_stay_take(view, batch->device, use->mode);
+    use->stay = stay;
+    use->kept = own ? NULL : mem;
+    addition->fresh += !own;
+    if (!stay || (use->mode != STARPU_R && !stay->writes) || (stay->early && !stay->brought) ||
+        !is_in_order(view, stay, batch))
+        return false;
+    use->storage = addition->storage[i] = atomic_load(&stay->storage);
+    return use->storage && use->storage->argument;
+}
+
+static void let_go(struct addition *addition, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (addition->use[i].kept)
+            tutti_stay_release(addition->use[i].stay);
+}
+
+static bool is_confusing(const struct addition *addition) {
+    const struct tutti_invocation *call = addition->call;
+    struct tutti_pocl_launch launch = tutti_range_for_pocl(call->range, call->kernel->name);
+    return tutti_pocl_is(addition->batch->device) && tutti_pocl_confuses(&launch);
+}
+
+static cl_int launch(const struct addition *addition) {
+    struct tutti_real_device *device = addition->batch->device;
+    for (unsigned i = 0; i < addition->call->count; i++)
+        tutti_view_take_over(addition->use[i].view);
+    pthread_mutex_lock(&device->place.enqueues);
+    tutti_driver_lock(device);
+    cl_int error = tutti_invocation_enqueue(addition->call, device, addition->batch->queue,
+                                            addition->storage, false, NULL, NULL);
+    tutti_driver_unlock(device);
+    pthread_mutex_unlock(&device->place.enqueues);
+    for (unsigned i = 0; i < addition->call->count; i++)
+        tutti_view_hand_over(addition->use[i].view);
+    return error;
+}
+
+/* The kernel is on its way: the batch uses all that it does, and its turn on the lane is anew. */
+static void join(const struct addition *addition, double time) {
+    struct tutti_batch *batch = addition->batch;
+    unsigned lane = 1u << batch->lane, slot = tutti_lane_slot(batch->lane);
+    batch->appended++;
+    batch->appended_time += time;
+    tutti_lanes_append(batch);
+    tutti_ahead_append(batch);
+    batch->length++;
+    for (unsigned i = 0; i < addition->call->count; i++) {
+        const struct tutti_device_use *use = &addition->use[i];
+        struct tutti_device_use *own = find_use(batch, use->view);
+        struct tutti_stay *stay = use->stay;
+        bool writes = use->mode != STARPU_R;
+        if (!own) {
+            own = &batch->use[batch->count++];
+            *own = *use;
+            tutti_object_retain(own->kept);
+            tutti_version_take_for_launch(own->kept, false, false, NULL);
+            atomic_fetch_add(&stay->under_way, 1);
+            if (writes)
+                atomic_fetch_add(&stay->writers, 1);
+        } else if (writes && own->mode == STARPU_R && !own->brings) {
+            atomic_fetch_add(&stay->writers, 1);
+        }
+        own->mode = writes && own->mode == STARPU_R ? STARPU_RW : own->mode;
+        stay->lanes |= lane;
+        stay->turn[slot] = batch->turn;
+        if (writes) {
+            stay->lanes = stay->written = lane;
+            stay->wrote = batch->turn;
+        }
+        stay->downloaded = false;
+        tutti_history_use(use->view->history, batch->device, 0);
+        tutti_batch_take_over(use->view, batch, writes);
+        use->view->seat = batch->device;
+        use->view->defined = true;
+        use->view->unread = false;
+    }
+}
+
+static bool is_last_of(cl_event event, const struct tutti_batch *batch) {
+    const struct tutti_device_task *task = batch->first;
+    while (task->next)
+        task = task->next;
+    return task->command.event == event;
+}
+
+/* The batch is reopened (direct_end.h). */
+static bool append(struct tutti_batch *batch, const struct tutti_invocation *call,
+                   struct tutti_model *model, unsigned able) {
+    struct addition addition = {.batch = batch, .call = call};
+    if (is_confusing(&addition))
+        return false;
+    unsigned found = 0;
+    bool good = true;
+    while (good && found < call->count)
+        good = find(&addition, found++);
+    if (!good || !tutti_batch_make_room(batch, addition.fresh) || launch(&addition) != CL_SUCCESS) {
+        let_go(&addition, found);
+        return false;
+    }
+    tutti_log(DEBUG, "%s: a kernel past StarPU, behind another one", batch->device->name);
+    join(&addition, tutti_model_expect(model, batch->device));
+    tutti_statistics_count(model, able, batch->device, 0);
+    return true;
+}
+
+static bool may_go_on(const struct tutti_batch *batch, struct tutti_model *model, unsigned able) {
+    return batch && batch->appended < MOST && able & 1u << batch->device->index &&
+           atomic_load(&batch->state) == TUTTI_BATCH_SUBMITTED &&
+           tutti_model_is_within(model, batch->device, LONGEST) &&
+           tutti_model_measures(model, batch->device) == TUTTI_NOT_MEASURED &&
+           tutti_ahead_may_append(batch->device);
+}
+
+/* With the kernel's lock held. */
+static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *began) {
+    unsigned able, holding = ~0u;
+    bool done = false;
+    if (!tutti_invocation_take_plain(call, queue->context, &holding) || call->count == 0)
+        return false;
+    struct tutti_model *model = tutti_invocation_recall(call, &able);
+    able &= holding;
+    cl_event last = model ? begin(queue) : NULL;
+    *began = last != NULL;
+    struct tutti_batch *batch = *began ? queue->latest : NULL;
+    if (may_go_on(batch, model, able) && tutti_direct_reopen(batch)) {
+        done = is_last_of(last, batch) && append(batch, call, model, able);
+        tutti_direct_close(batch, done);
+    }
+    return done;
+}
+
+bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call) {
+    bool began = false;
+    if (!tutti_queue_in_order(queue) || !atomic_load(&queue->holds))
+        return false;
+    pthread_mutex_lock(&call->kernel->lock);
+    bool done = try(queue, call, &began);
+    pthread_mutex_unlock(&call->kernel->lock);
+    if (began)
+        end(queue);
+    if (done)
+        tutti_ahead_keep_close();
+    return done;
+}

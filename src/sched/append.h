@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_APPEND_H
+#define TUTTI_APPEND_H
+
+#include "sched/batch.h"
+#include "sched/invocation.h"
+#include "sched/queue.h"
+
+/*
+ * Short kernels of one queue behind each other, on a GPU: what a command costs, an event, its place
+ * in the graph, what it is told at its end, is half of what the driver takes to launch one. So one
+ * whose event nobody wants is given to the driver in the call, as a part of the command before it:
+ * the batch of that is over when the kernel is. It has the batch's stays, which it may add to; what
+ * else wants the memory waits for those. Each few kernels one is a command again, which is measured
+ * if need be, and whose end shows how far the device is.
+ */
+
+/* The batch went past StarPU: may kernels be appended to it, later? By the dispatching thread. */
+void tutti_append_note(struct tutti_batch *batch);
+
+/*
+ * The program wants the kernel enqueued, with nothing to wait for, and no event. False: it is to be
+ * a command. The kernel does not print; the rest of `call` is filled in here.
+ */
+bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call);
+
+#endif
