@@ -19,7 +19,7 @@ static const char source[] = "kernel void turn(global int *a, int i) {"
 static cl_program program;
 static cl_kernel turn, part, gather; /* PoCL confuses one of several sizes */
 static cl_command_queue queues[MOST];
-static cl_mem buffer[MOST];
+static cl_mem buffer[MOST], halves[2]; /* of the first one */
 static cl_uint want[MOST];
 static atomic_int refusals; /* launches that the driver refuses */
 
@@ -117,6 +117,11 @@ static void begin(void) {
         ck_ok(clEnqueueWriteBuffer(queues[0], buffer[i], CL_TRUE, 0, sizeof(zeros), zeros, 0, NULL,
                                    NULL));
     }
+    for (int i = 0; i < 2; i++) {
+        const cl_buffer_region region = {i * (N / 2) * sizeof(cl_int), N / 2 * sizeof(cl_int)};
+        halves[i] = clCreateSubBuffer(buffer[0], 0, CL_BUFFER_CREATE_TYPE_REGION, &region, &error);
+        ck_ok(error);
+    }
     for (int r = 0; r < 2; r++)
         for (int i = 0; i < MOST; i++) {
             run(queues[0], turn, i, r, NULL);
@@ -128,6 +133,8 @@ static void begin(void) {
 }
 
 static void end(void) {
+    for (int i = 0; i < 2; i++)
+        ck_ok(clReleaseMemObject(halves[i]));
     for (int i = 0; i < MOST; i++) {
         ck_ok(clReleaseCommandQueue(queues[i]));
         if (buffer[i])
@@ -432,18 +439,14 @@ static void launch_elsewhere(void) {
     ck_ok(clReleaseEvent(after));
 }
 
-static void launch_on_part(int b) {
-    const cl_buffer_region half = {N / 2 * sizeof(cl_int), N / 2 * sizeof(cl_int)};
+static void launch_on_half(int half) {
     const size_t items = N / 2;
     const cl_int number = draw(1000);
-    cl_mem second = clCreateSubBuffer(buffer[b], 0, CL_BUFFER_CREATE_TYPE_REGION, &half, &error);
-    ck_ok(error);
-    ck_ok(clSetKernelArg(part, 0, sizeof(second), &second));
+    ck_ok(clSetKernelArg(part, 0, sizeof(cl_mem), &halves[half]));
     ck_ok(clSetKernelArg(part, 1, sizeof(number), &number));
     ck_ok(clEnqueueNDRangeKernel(queues[0], part, 1, NULL, &items, NULL, 0, NULL, NULL));
-    ck_ok(clReleaseMemObject(second));
-    for (int k = N / 2; k < N; k++)
-        chance.now[b][k] = chance.now[b][k] * 3 + (cl_uint)number;
+    for (int k = half * N / 2; k < (half + 1) * N / 2; k++)
+        chance.now[0][k] = chance.now[0][k] * 3 + (cl_uint)number;
 }
 
 static void add_by_map(int b) {
@@ -519,13 +522,14 @@ static void do_by_chance(int c) {
         ck_ok(clWaitForEvents(1, &event));
         break;
     case 10:
-        replace(b, array);
+        replace(b ? b : 1, array);
         break;
     case 11:
         launch_elsewhere();
         break;
     case 12:
-        launch_on_part(b);
+    case 13:
+        launch_on_half(draw(2));
         break;
     default:
         launch_by_chance(queues[0], 0, NULL, draw(20) ? NULL : &event);
@@ -559,6 +563,38 @@ static void ck_by_chance(unsigned seed) {
     ck_assert_msg(wrong == 0, "program %u: %d wrong", seed, wrong);
 }
 
+/* Halves of a buffer, and the whole; the parts become windows on it (window.h). */
+START_TEST(parts_in_turn) {
+    int most = 0;
+    begin();
+    for (int attempt = 0; attempt < 5 && most < MANY / 4; attempt++) {
+        cl_uint seen[N];
+        memset(&chance, 0, sizeof(chance));
+        ck_ok(clEnqueueWriteBuffer(queues[0], buffer[0], CL_TRUE, 0, sizeof(chance.now[0]),
+                                   chance.now[0], 0, NULL, NULL));
+        want[0] = 0;
+        appended();
+        for (int i = 0; i < MANY; i++) {
+            if (i % 5 < 4) {
+                launch_on_half(i % 2);
+                continue;
+            }
+            run(queues[0], turn, 0, i, NULL);
+            for (int k = 0; k < N; k++)
+                chance.now[0][k] = chance.now[0][k] * 3 + (cl_uint)i;
+        }
+        ck_ok(clFinish(queues[0]));
+        int now = appended();
+        most = now > most ? now : most;
+        ck_ok(clEnqueueReadBuffer(queues[0], buffer[0], CL_TRUE, 0, sizeof(seen), seen, 0, NULL,
+                                  NULL));
+        ck_assert_mem_eq(seen, chance.now[0], sizeof(seen));
+    }
+    ck_assert_int_ge(most, MANY / 4);
+    end();
+}
+END_TEST
+
 START_TEST(all_else_among_them) {
     const char *first = getenv("TUTTI_TEST_SEED"), *count = getenv("TUTTI_TEST_COUNT");
     begin();
@@ -582,8 +618,8 @@ int main(int argc, char **argv) {
         events_are_told,         clFinish_waits_for_them,
         a_marker_waits_for_them, other_queues_wait_for_them,
         the_host_waits_for_them, an_object_is_released,
-        all_else_among_them,     one_is_refused,
-        from_several_threads,
+        parts_in_turn,           all_else_among_them,
+        one_is_refused,          from_several_threads,
     };
     return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                              : 0;

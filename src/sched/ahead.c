@@ -28,12 +28,12 @@
 #define MARKED 32
 #define MARKED_TRANSFERS 8 /* on the lanes of transfers, where fewer are */
 /*
- * Nor kernels that cost as much as commands do, as their events are wanted, or come from several
- * threads: a StarPU task for many, which its worker enqueues meanwhile, costs less than to enqueue
- * each here. Kernels without a transfer among them are so if more than one of so many is.
+ * Nor kernels that are commands themselves (append.h), as their events are wanted, or as several
+ * threads get in each other's way: a StarPU task for many, which its worker enqueues meanwhile,
+ * costs less than to enqueue each here. Counted is by how many more those were lately.
  */
-#define PLAIN_OF 5
-#define MOSTLY_PLAIN 32
+#define MOSTLY_PLAIN 8
+#define MOST_PLAIN 12
 #define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
 #define MOST_AT_HOME 4
 /* Of those that could not begin earlier elsewhere; the rest is collected. */
@@ -52,7 +52,7 @@ static atomic_uint transfers[TUTTI_MAX_DEVICES], computing[TUTTI_MAX_DEVICES];
 /* Since the last one whose end is to be seen, of kernels' lanes, uploads and downloads. */
 static atomic_uint unmarked[TUTTI_MAX_DEVICES][TUTTI_LANE_SLOTS];
 static atomic_bool far; /* one may have CLOSE of them */
-/* More for each short kernel that is a command, less for each that was appended (append.h). */
+/* One more for each short kernel that is a command, one less for each that was appended. */
 static atomic_int plain[TUTTI_MAX_DEVICES];
 static atomic_uint delayed[TUTTI_MAX_DEVICES]; /* direct batches that lack a stay yet */
 
@@ -148,7 +148,7 @@ bool tutti_ahead_may_append(const struct tutti_real_device *device) {
 
 static void count_plain(unsigned device, int more) {
     int now = atomic_load_explicit(&plain[device], memory_order_relaxed) + more;
-    now = now < 0 ? 0 : now > 2 * MOSTLY_PLAIN ? 2 * MOSTLY_PLAIN : now;
+    now = now < 0 ? 0 : now > MOST_PLAIN ? MOST_PLAIN : now;
     atomic_store_explicit(&plain[device], now, memory_order_relaxed);
 }
 
@@ -181,7 +181,7 @@ static void count_commands(struct tutti_batch *batch) {
     if (batch->computes) {
         atomic_fetch_add(&computing[d], (unsigned)batch->expected);
         if (batch->expected <= 2 * TUTTI_LAUNCH_TIME)
-            count_plain(d, PLAIN_OF - 1);
+            count_plain(d, 1);
     } else {
         atomic_fetch_add(&transfers[d], batch->length);
     }

@@ -4,6 +4,7 @@
 #include "context.h"
 #include "log.h"
 #include "memory/version.h"
+#include "memory/window.h"
 #include "sched/ahead.h"
 #include "sched/batch_users.h"
 #include "sched/direct_end.h"
@@ -13,6 +14,7 @@
 
 /* µs: longer ones might share the device with others, and a command costs little beside them. */
 #define LONGEST (2 * TUTTI_LAUNCH_TIME)
+#define VAIN 16 /* attempts */
 #define MOST 30 /* to one command; ahead.c marks the end of one of 32 */
 
 void tutti_append_note(struct tutti_batch *batch) {
@@ -56,17 +58,9 @@ static void end(cl_command_queue queue) {
 struct addition {
     struct tutti_batch *batch;
     const struct tutti_invocation *call;
-    struct tutti_device_use use[TUTTI_PLAIN_ARGUMENTS]; /* `kept`: the batch lacks it */
-    const struct tutti_storage *storage[TUTTI_PLAIN_ARGUMENTS];
-    unsigned fresh; /* so many does it lack */
+    struct tutti_device_use use[TUTTI_PLAIN_ARGUMENTS]; /* `kept`: the batch lacks it, */
+    unsigned fresh;                                     /* so many at most */
 };
-
-static bool may_write(const struct tutti_invocation *call, cl_mem mem) {
-    bool writes = false;
-    for (unsigned i = 0; i < call->arguments->count && !writes; i++)
-        writes = call->arguments->argument[i].mem == mem && tutti_invocation_may_write(call, i);
-    return writes;
-}
 
 /* The batch's use of the view; NULL: it does not use it. */
 static struct tutti_device_use *find_use(const struct tutti_batch *batch,
@@ -92,20 +86,23 @@ static bool find(struct addition *addition, unsigned i) {
     struct tutti_batch *batch = addition->batch;
     struct tutti_device_use *use = &addition->use[i];
     cl_mem mem = addition->call->mem[i];
-    struct tutti_view *view = mem->view;
-    if (tutti_mem_has_siblings(mem) || view->svm || atomic_load(&mem->ahead) > 0)
+    struct tutti_view *view = tutti_window_storage_of(mem)->view;
+    bool writes = tutti_invocation_writes(addition->call, mem);
+    if (view->svm || atomic_load(&mem->ahead) > 0)
         return false;
-    *use = (struct tutti_device_use){.view = view,
-                                     .mode = may_write(addition->call, mem) ? STARPU_RW : STARPU_R};
     const struct tutti_device_use *own = find_use(batch, view);
-    struct tutti_stay *stay = own ? own->stay : tutti_stay_take(view, batch->device, use->mode);
-    use->stay = stay;
-    use->kept = own ? NULL : mem;
+    enum starpu_data_access_mode mode = writes ? STARPU_RW : STARPU_R;
+    struct tutti_stay *stay = own ? own->stay : tutti_stay_take(view, batch->device, mode);
+    *use = (struct tutti_device_use){.view = view,
+                                     .window = tutti_window_of(mem),
+                                     .mode = mode,
+                                     .stay = stay,
+                                     .kept = own ? NULL : mem};
     addition->fresh += !own;
-    if (!stay || (use->mode != STARPU_R && !stay->writes) || (stay->early && !stay->brought) ||
+    if (!stay || (writes && !stay->writes) || (stay->early && !stay->brought) ||
         !is_in_order(view, stay, batch))
         return false;
-    use->storage = addition->storage[i] = atomic_load(&stay->storage);
+    use->storage = atomic_load(&stay->storage);
     return use->storage && use->storage->argument;
 }
 
@@ -121,19 +118,54 @@ static bool is_confusing(const struct addition *addition) {
     return tutti_pocl_is(addition->batch->device) && tutti_pocl_confuses(&launch);
 }
 
+/* With the device's lock held. */
+static cl_int enqueue(const struct addition *addition) {
+    struct tutti_real_device *device = addition->batch->device;
+    const struct tutti_storage *storage[TUTTI_PLAIN_ARGUMENTS];
+    struct tutti_storage windows[TUTTI_PLAIN_ARGUMENTS];
+    unsigned count = addition->call->count;
+    for (unsigned i = 0; i < count; i++)
+        if (addition->use[i].window)
+            tutti_window_make_room(addition->use[i].view, device);
+    for (unsigned i = 0; i < count; i++) {
+        const struct tutti_device_use *use = &addition->use[i];
+        storage[i] = use->window ? &windows[i] : use->storage;
+        cl_int error = use->window ? tutti_window_find(use->view, use->window, device, use->storage,
+                                                       &windows[i])
+                                   : CL_SUCCESS;
+        if (error != CL_SUCCESS)
+            return error;
+    }
+    return tutti_invocation_enqueue(addition->call, device, addition->batch->queue, storage, false,
+                                    NULL, NULL);
+}
+
 static cl_int launch(const struct addition *addition) {
     struct tutti_real_device *device = addition->batch->device;
     for (unsigned i = 0; i < addition->call->count; i++)
         tutti_view_take_over(addition->use[i].view);
     pthread_mutex_lock(&device->place.enqueues);
     tutti_driver_lock(device);
-    cl_int error = tutti_invocation_enqueue(addition->call, device, addition->batch->queue,
-                                            addition->storage, false, NULL, NULL);
+    cl_int error = enqueue(addition);
     tutti_driver_unlock(device);
     pthread_mutex_unlock(&device->place.enqueues);
     for (unsigned i = 0; i < addition->call->count; i++)
         tutti_view_hand_over(addition->use[i].view);
     return error;
+}
+
+/* There is room. The reference to its stay is the batch's then. */
+static struct tutti_device_use *add_use(struct tutti_batch *batch,
+                                        const struct tutti_device_use *use) {
+    struct tutti_device_use *own = &batch->use[batch->count++];
+    *own = *use;
+    own->window = NULL;
+    tutti_object_retain(own->kept);
+    tutti_version_take_for_launch(own->kept, false, false, NULL);
+    atomic_fetch_add(&own->stay->under_way, 1);
+    if (own->mode != STARPU_R)
+        atomic_fetch_add(&own->stay->writers, 1);
+    return own;
 }
 
 /* The kernel is on its way: the batch uses all that it does, and its turn on the lane is anew. */
@@ -151,15 +183,12 @@ static void join(const struct addition *addition, double time) {
         struct tutti_stay *stay = use->stay;
         bool writes = use->mode != STARPU_R;
         if (!own) {
-            own = &batch->use[batch->count++];
-            *own = *use;
-            tutti_object_retain(own->kept);
-            tutti_version_take_for_launch(own->kept, false, false, NULL);
-            atomic_fetch_add(&stay->under_way, 1);
-            if (writes)
+            own = add_use(batch, use);
+        } else {
+            if (writes && own->mode == STARPU_R && !own->brings)
                 atomic_fetch_add(&stay->writers, 1);
-        } else if (writes && own->mode == STARPU_R && !own->brings) {
-            atomic_fetch_add(&stay->writers, 1);
+            if (use->kept) /* another part of the same buffer has added it */
+                tutti_stay_release(stay);
         }
         own->mode = writes && own->mode == STARPU_R ? STARPU_RW : own->mode;
         stay->lanes |= lane;
@@ -192,6 +221,9 @@ static bool append(struct tutti_batch *batch, const struct tutti_invocation *cal
         return false;
     unsigned found = 0;
     bool good = true;
+    for (unsigned i = 0; good && i < call->count; i++)
+        good = !tutti_mem_has_siblings(call->mem[i]) ||
+               tutti_invocation_settle_part(call, call->mem[i], able);
     while (good && found < call->count)
         good = find(&addition, found++);
     if (!good || !tutti_batch_make_room(batch, addition.fresh) || launch(&addition) != CL_SUCCESS) {
@@ -230,16 +262,25 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
     return done;
 }
 
+/* Where it was in vain again and again, only now and then. */
+static bool is_worth_trying(cl_command_queue queue) {
+    unsigned vain = atomic_load_explicit(&queue->vain, memory_order_relaxed);
+    atomic_store_explicit(&queue->vain, vain + 1, memory_order_relaxed);
+    return vain < VAIN || vain % VAIN == 0;
+}
+
 bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call) {
     bool began = false;
-    if (!tutti_queue_in_order(queue) || !atomic_load(&queue->holds))
+    if (!tutti_queue_in_order(queue) || !atomic_load(&queue->holds) || !is_worth_trying(queue))
         return false;
     pthread_mutex_lock(&call->kernel->lock);
     bool done = try(queue, call, &began);
     pthread_mutex_unlock(&call->kernel->lock);
     if (began)
         end(queue);
-    if (done)
+    if (done) {
+        atomic_store_explicit(&queue->vain, 0, memory_order_relaxed);
         tutti_ahead_keep_close();
+    }
     return done;
 }

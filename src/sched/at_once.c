@@ -3,7 +3,6 @@
 
 #include "brief_lock.h"
 #include "log.h"
-#include "memory/coherence.h"
 #include "memory/version.h"
 #include "memory/window.h"
 #include "sched/append.h"
@@ -78,23 +77,6 @@ static bool lock_devices(bool waits) {
 
 static struct tutti_view *view_of(cl_mem mem) { return tutti_window_storage_of(mem)->view; }
 
-static bool is_stale(cl_mem mem) {
-    return tutti_coherence_is_stale(view_of(mem), 0, view_of(mem)->size);
-}
-
-/*
- * A part, or what has parts: false if it must be brought up to date first. Notes what the kernel is
- * about to write.
- */
-static bool settle_parts(const struct tutti_invocation *call, cl_mem mem, unsigned able) {
-    if (is_stale(mem) || !tutti_window_note_kernel(mem, able, false) || is_stale(mem))
-        return false;
-    bool writes = false;
-    for (unsigned i = 0; i < call->arguments->count && !writes; i++)
-        writes = call->arguments->argument[i].mem == mem && tutti_invocation_may_write(call, i);
-    return !writes || tutti_coherence_write(view_of(mem), 0, view_of(mem)->size, true);
-}
-
 /* What a kernel executed at once is given of each memory object. */
 struct found {
     const struct tutti_storage *storage[TUTTI_PLAIN_ARGUMENTS];
@@ -111,7 +93,7 @@ static bool find_storage(const struct tutti_invocation *call,
     for (unsigned i = 0; i < call->count; i++) {
         cl_mem mem = call->mem[i];
         if (!tutti_version_is_idle(mem, in_row) ||
-            (tutti_mem_has_siblings(mem) && !settle_parts(call, mem, able)))
+            (tutti_mem_has_siblings(mem) && !tutti_invocation_settle_part(call, mem, able)))
             return false;
         const struct tutti_storage *whole = tutti_view_storage(view_of(mem), device);
         found->storage[i] = whole;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/invocation.h"
 
+#include "memory/coherence.h"
+#include "memory/window.h"
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/given.h"
@@ -181,6 +183,25 @@ static cl_int set_reached(const struct tutti_invocation *call,
     free(pointers);
     *reaches = count > 0;
     return count ? error : CL_SUCCESS; /* a driver may not know how to forget */
+}
+
+bool tutti_invocation_writes(const struct tutti_invocation *call, cl_mem mem) {
+    bool writes = false;
+    for (unsigned i = 0; i < call->arguments->count && !writes; i++)
+        writes = call->arguments->argument[i].mem == mem && tutti_invocation_may_write(call, i);
+    return writes;
+}
+
+static bool is_stale(cl_mem mem) {
+    const struct tutti_view *view = tutti_window_storage_of(mem)->view;
+    return tutti_coherence_is_stale(view, 0, view->size);
+}
+
+bool tutti_invocation_settle_part(const struct tutti_invocation *call, cl_mem mem, unsigned able) {
+    if (is_stale(mem) || !tutti_window_note_kernel(mem, able, false) || is_stale(mem))
+        return false;
+    struct tutti_view *view = tutti_window_storage_of(mem)->view;
+    return !tutti_invocation_writes(call, mem) || tutti_coherence_write(view, 0, view->size, true);
 }
 
 bool tutti_invocation_take_plain(struct tutti_invocation *call, cl_context context,

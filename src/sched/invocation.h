@@ -62,6 +62,15 @@ bool tutti_invocation_has_address(cl_mem mem);
 #define TUTTI_PLAIN_ARGUMENTS 16
 bool tutti_invocation_take_plain(struct tutti_invocation *call, cl_context context, unsigned *able);
 
+/* Does any of its arguments let the kernel write to the memory object? */
+bool tutti_invocation_writes(const struct tutti_invocation *call, cl_mem mem);
+
+/*
+ * Of a part, or what has parts: false if it must be brought up to date first. Notes what the
+ * kernel, which `able` devices can execute, is about to write. By the dispatching thread.
+ */
+bool tutti_invocation_settle_part(const struct tutti_invocation *call, cl_mem mem, unsigned able);
+
 /* With all memory objects added. NULL when out of memory. */
 struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call);
 

@@ -26,6 +26,7 @@ struct _cl_command_queue {
      */
     _Atomic(cl_event) latest_event;
     struct tutti_batch *latest; /* and its batch; a reference. For the dispatching thread */
+    atomic_uint vain;           /* attempts to give it one since the last that succeeded */
     _Atomic cl_int error;       /* of a command of this queue since the last clFinish */
 };
 
