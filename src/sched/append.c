@@ -32,11 +32,8 @@ void tutti_append_note(struct tutti_batch *batch) {
     atomic_store(&queue->latest_event, last->command.event);
 }
 
-/*
- * The caller becomes the dispatching thread. Returns the event of the queue's last command, which
- * the kernel may be a part of; NULL: there is none.
- */
-static cl_event begin(cl_command_queue queue) {
+/* The caller becomes the dispatching thread, if the queue's last command may be the latest one. */
+static bool begin(cl_command_queue queue) {
     struct tutti_graph *graph = &queue->context->graph;
     pthread_mutex_lock(&graph->lock);
     cl_event last = queue->last;
@@ -44,7 +41,7 @@ static cl_event begin(cl_command_queue queue) {
                 !last->failed && !tutti_event_is_seen(last) && tutti_queue_is_clear(queue) &&
                 tutti_graph_begin(graph);
     pthread_mutex_unlock(&graph->lock);
-    return able ? last : NULL;
+    return able;
 }
 
 static void end(cl_command_queue queue) {
@@ -147,6 +144,8 @@ static cl_int launch(const struct addition *addition) {
     pthread_mutex_lock(&device->place.enqueues);
     tutti_driver_lock(device);
     cl_int error = enqueue(addition);
+    if (error == CL_SUCCESS)
+        tutti_lanes_append(addition->batch);
     tutti_driver_unlock(device);
     pthread_mutex_unlock(&device->place.enqueues);
     for (unsigned i = 0; i < addition->call->count; i++)
@@ -168,13 +167,12 @@ static struct tutti_device_use *add_use(struct tutti_batch *batch,
     return own;
 }
 
-/* The kernel is on its way: the batch uses all that it does, and its turn on the lane is anew. */
+/* The kernel is on its way: the batch uses all that it does. */
 static void join(const struct addition *addition, double time) {
     struct tutti_batch *batch = addition->batch;
     unsigned lane = 1u << batch->lane, slot = tutti_lane_slot(batch->lane);
     batch->appended++;
     batch->appended_time += time;
-    tutti_lanes_append(batch);
     tutti_ahead_append(batch);
     batch->length++;
     for (unsigned i = 0; i < addition->call->count; i++) {
@@ -204,13 +202,6 @@ static void join(const struct addition *addition, double time) {
         use->view->defined = true;
         use->view->unread = false;
     }
-}
-
-static bool is_last_of(cl_event event, const struct tutti_batch *batch) {
-    const struct tutti_device_task *task = batch->first;
-    while (task->next)
-        task = task->next;
-    return task->command.event == event;
 }
 
 /* The batch is reopened (direct_end.h). */
@@ -252,11 +243,10 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
         return false;
     struct tutti_model *model = tutti_invocation_recall(call, &able);
     able &= holding;
-    cl_event last = model ? begin(queue) : NULL;
-    *began = last != NULL;
+    *began = model && begin(queue);
     struct tutti_batch *batch = *began ? queue->latest : NULL;
-    if (may_go_on(batch, model, able) && tutti_direct_reopen(batch)) {
-        done = is_last_of(last, batch) && append(batch, call, model, able);
+    if (may_go_on(batch, model, able) && tutti_direct_reopen(batch)) { /* its event is there */
+        done = append(batch, call, model, able);
         tutti_direct_close(batch, done);
     }
     return done;

@@ -140,7 +140,10 @@ cl_int tutti_lanes_join(struct tutti_batch *batch);
  * last command has an event; that of a transfer's lane the batch has no more if it ends `unseen`.
  */
 void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen);
-/* One more kernel of a first lane was enqueued, which is not in its length yet (append.h). */
+/*
+ * One more kernel of the batch, in a first lane, was enqueued, which is not in its length yet: it
+ * has a new turn there. With the device's `enqueues` lock.
+ */
 void tutti_lanes_append(struct tutti_batch *batch);
 
 /* The end of the last command on the batch's lane of a device that streams; NULL: nothing tells. */

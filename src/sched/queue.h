@@ -22,11 +22,11 @@ struct _cl_command_queue {
     cl_event fence;         /* later commands wait for it: barrier, native kernel; retained */
     cl_ulong ended;    /* in-order: when the last one that was profiled did, published ones only */
     atomic_bool holds; /* is there a `first`? Changed with the lock */
-    /* Of its last command on a GPU, for kernels behind it (append.h): its event, if it is `last`;
+    /* The last of its commands that kernels may be appended to (append.h), if it still is `last`:
      */
     _Atomic(cl_event) latest_event;
-    struct tutti_batch *latest; /* and its batch; a reference. For the dispatching thread */
-    atomic_uint vain;           /* attempts to give it one since the last that succeeded */
+    struct tutti_batch *latest; /* its batch, for the dispatching thread; a reference */
+    atomic_uint vain;           /* attempts since the last one that succeeded */
     _Atomic cl_int error;       /* of a command of this queue since the last clFinish */
 };
 
