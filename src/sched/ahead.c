@@ -16,9 +16,7 @@
 /*
  * Of those that have no other GPU to go to, or that take so little that StarPU's task would cost
  * more than another GPU gained: by themselves, or what is between two of their transfers, each of
- * which is a task (frames of 4 MiB took two H100 longer than one, those of 8 MiB less). Not kernels
- * without a transfer among them: a StarPU task for many, which its worker enqueues meanwhile, costs
- * less than to enqueue each here. At CLOSE
+ * which is a task (frames of 4 MiB took two H100 longer than one, those of 8 MiB less). At CLOSE
  * the program waits, as it would in the driver, for the oldest one that is marked: whose end is
  * seen while others are behind it, one in so many.
  */
@@ -28,9 +26,10 @@
 #define MARKED 32
 #define MARKED_TRANSFERS 8 /* on the lanes of transfers, where fewer are */
 /*
- * Nor kernels that are commands themselves (append.h), as their events are wanted, or as several
- * threads get in each other's way: a StarPU task for many, which its worker enqueues meanwhile,
- * costs less than to enqueue each here. Counted is by how many more those were lately.
+ * Not of kernels with no transfer among them that are commands, not appended (append.h), as their
+ * events are wanted, or as several threads get in each other's way: a StarPU task for many, which
+ * its worker enqueues meanwhile, costs less than to enqueue each here. How many more such ones
+ * there were lately; and no more than so many count.
  */
 #define MOSTLY_PLAIN 8
 #define MOST_PLAIN 12
