@@ -211,6 +211,14 @@ START_TEST(events_are_told) {
 }
 END_TEST
 
+/* So that no kernel is taken for a longer one than it is. */
+static void calm_down(cl_command_queue in) {
+    for (int i = 0; i < 10; i++) {
+        run(in, turn, 0, i, NULL);
+        ck_ok(clFinish(in));
+    }
+}
+
 /* The first kernel takes longer, so that all are on their way at the same time. */
 static void run_some(cl_command_queue in, int count) {
     slow_set_length(SLOW);
@@ -309,22 +317,84 @@ START_TEST(the_host_waits_for_them) {
 }
 END_TEST
 
+static void CL_CALLBACK note_end(cl_mem mem, void *gone) {
+    (void)mem;
+    atomic_store((atomic_bool *)gone, true);
+}
+
 /* The program needs the object no more, but a kernel does. */
 START_TEST(an_object_is_released) {
+    atomic_bool gone = false;
     begin();
     run_some(queues[0], 5);
+    ck_ok(clSetMemObjectDestructorCallback(buffer[7], note_end, &gone));
+    slow_set_length(20 * SLOW);
     run_gather(queues[0], 7, 8);
+    ck_ok(clSetKernelArg(gather, 0, sizeof(cl_mem), &buffer[9])); /* nor has the kernel it */
     ck_ok(clReleaseMemObject(buffer[7]));
     buffer[7] = NULL;
+    usleep(5000);
+    ck_assert_msg(count_running() == 0 || !atomic_load(&gone), "it went, but is in use");
+    slow_set_length(LENGTH);
     for (int i = 0; i < 5; i++)
         run(queues[0], turn, 8, i, NULL);
     ck_assert_int_gt(appended(), 0);
     ck_ok(clFinish(queues[0]));
-    count_running();
     cl_int seen[N];
     read_ints(buffer[8], seen, N);
     for (int k = 0; k < N; k++)
         ck_assert_uint_eq((cl_uint)seen[k], want[8]);
+    end();
+    ck_assert(atomic_load(&gone));
+}
+END_TEST
+
+/* Who looks after ends has looked at the command, whose end tells nothing of what is appended. */
+START_TEST(it_was_looked_at_before) {
+    int appended_to = 0;
+    begin();
+    for (int attempt = 0; attempt < 10 && appended_to < 3; attempt++) {
+        calm_down(queues[0]);
+        appended();
+        slow_set_length(10 * SLOW);
+        run(queues[0], turn, 0, attempt, NULL);
+        usleep(3000);
+        keep_events();
+        run(queues[0], turn, 0, attempt, NULL);
+        slow_set_length(LENGTH);
+        appended_to += appended();
+        ck_ok(clFinish(queues[0]));
+        ck_assert_uint_eq(count_running(), 0);
+    }
+    ck_assert_int_gt(appended_to, 0);
+    ck_buffers(queues[0], 1);
+    end();
+}
+END_TEST
+
+/* Nor does the end of others, that came behind the command, and tell that all before is over. */
+START_TEST(others_came_in_between) {
+    int appended_to = 0;
+    begin();
+    for (int attempt = 0; attempt < 10 && appended_to < 3; attempt++) {
+        calm_down(queues[0]);
+        slow_set_length(5 * SLOW);
+        run(queues[0], turn, 0, attempt, NULL);
+        slow_set_length(LENGTH);
+        for (int i = 0; i < 70; i++)
+            run(queues[1], turn, 1, i, NULL);
+        appended();
+        keep_events();
+        slow_set_length(10 * SLOW);
+        run(queues[0], turn, 0, attempt, NULL);
+        slow_set_length(LENGTH);
+        appended_to += appended();
+        ck_ok(clFinish(queues[0]));
+        ck_assert_uint_eq(count_running(), 0);
+        ck_ok(clFinish(queues[1]));
+    }
+    ck_assert_int_gt(appended_to, 0);
+    ck_buffers(queues[0], 2);
     end();
 }
 END_TEST
@@ -618,6 +688,7 @@ int main(int argc, char **argv) {
         events_are_told,         clFinish_waits_for_them,
         a_marker_waits_for_them, other_queues_wait_for_them,
         the_host_waits_for_them, an_object_is_released,
+        it_was_looked_at_before, others_came_in_between,
         parts_in_turn,           all_else_among_them,
         one_is_refused,          from_several_threads,
     };
