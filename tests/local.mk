@@ -63,6 +63,7 @@ TUTTI_TESTS = \
 	tests/test_locked_pages \
 	tests/test_beside \
 	tests/test_append \
+	tests/test_append_chance \
 	tests/test_far_ahead \
 	tests/test_two_gpus \
 	tests/test_pass \
@@ -168,9 +169,12 @@ tests_test_pass_SOURCES = tests/test_pass.c tests/slow_gpu.h tests/pocl_gpu.h te
 tests_test_pass_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_pass_LDADD = $(TEST_LIBS)
 
-tests_test_append_SOURCES = tests/test_append.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_append_SOURCES = tests/test_append.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_LDADD = $(TEST_LIBS)
+tests_test_append_chance_SOURCES = tests/test_append_chance.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_append_chance_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_append_chance_LDADD = $(TEST_LIBS)
 tests_test_far_ahead_SOURCES = tests/test_far_ahead.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_far_ahead_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_far_ahead_LDADD = $(TEST_LIBS)
