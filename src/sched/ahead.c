@@ -140,9 +140,10 @@ bool tutti_ahead_has_lane(const struct tutti_real_device *device, unsigned count
 }
 
 bool tutti_ahead_may_append(const struct tutti_real_device *device) {
-    unsigned d = device->index;
+    unsigned d = device->index, under_way = atomic_load(&commands[d]);
+    bool marks = under_way >= MARKED && atomic_load(&unmarked[d][0]) >= MARKED - 1;
     return !tutti_room_working(device) && !is_delayed(device) && !atomic_load(&lone[d]) &&
-           atomic_load(&commands[d]) < MOST_OF_STREAM;
+           under_way < MOST_OF_STREAM && !marks; /* a command is, then */
 }
 
 static void count_plain(unsigned device, int more) {

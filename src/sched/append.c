@@ -15,7 +15,7 @@
 /* µs: longer ones might share the device with others, and a command costs little beside them. */
 #define LONGEST (2 * TUTTI_LAUNCH_TIME)
 #define VAIN 16 /* attempts */
-#define MOST 30 /* to one command; ahead.c marks the end of one of 32 */
+#define MOST 30 /* to one command */
 
 void tutti_append_note(struct tutti_batch *batch) {
     const struct tutti_device_task *last = batch->first;
