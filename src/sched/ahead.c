@@ -29,8 +29,7 @@
  * Not of kernels with no transfer among them while another GPU has some, too, or that are commands,
  * not appended (append.h), as their events are wanted, or as several threads get in each other's
  * way: a StarPU task for many, which its worker enqueues meanwhile, costs less than to enqueue each
- * here. How many more such ones
- * there were lately; and no more than so many count.
+ * here. How many more such ones there were lately; and no more than so many count.
  */
 #define MOSTLY_PLAIN 8
 #define MOST_PLAIN 12
