@@ -84,32 +84,31 @@ static void run_some(cl_command_queue in, int count) {
 
 enum { SOME = 20 };
 
-START_TEST(clFinish_waits_for_them) {
+static void ck_waits(void (*wait)(void)) {
     begin();
     for (int r = 0; r < 20; r++) {
         run_some(queues[0], SOME);
-        ck_ok(clFinish(queues[0]));
+        wait();
         ck_assert_uint_eq(count_running(), 0);
     }
     ck_assert_int_gt(appended(), 0);
     ck_buffers(queues[0], 3);
     end();
 }
+
+static void wait_for_all(void) { ck_ok(clFinish(queues[0])); }
+
+static void wait_for_marker(void) {
+    cl_event marker;
+    ck_ok(clEnqueueMarkerWithWaitList(queues[0], 0, NULL, &marker));
+    ck_ok(clWaitForEvents(1, &marker));
+    ck_ok(clReleaseEvent(marker));
+}
+
+START_TEST(clFinish_waits_for_them) { ck_waits(wait_for_all); }
 END_TEST
 
-START_TEST(a_marker_waits_for_them) {
-    begin();
-    for (int r = 0; r < 20; r++) {
-        cl_event marker;
-        run_some(queues[0], SOME);
-        ck_ok(clEnqueueMarkerWithWaitList(queues[0], 0, NULL, &marker));
-        ck_ok(clWaitForEvents(1, &marker));
-        ck_assert_uint_eq(count_running(), 0);
-        ck_ok(clReleaseEvent(marker));
-    }
-    ck_assert_int_gt(appended(), 0);
-    end();
-}
+START_TEST(a_marker_waits_for_them) { ck_waits(wait_for_marker); }
 END_TEST
 
 /* They were enqueued before, and it uses what they do. */

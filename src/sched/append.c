@@ -7,6 +7,7 @@
 #include "memory/window.h"
 #include "sched/ahead.h"
 #include "sched/batch_users.h"
+#include "sched/direct.h"
 #include "sched/direct_end.h"
 #include "sched/lanes.h"
 #include "sched/statistics.h"
@@ -154,23 +155,18 @@ static cl_int launch(const struct addition *addition) {
 }
 
 /* There is room. The reference to its stay is the batch's then. */
-static struct tutti_device_use *add_use(struct tutti_batch *batch,
-                                        const struct tutti_device_use *use) {
+static void add_use(struct tutti_batch *batch, const struct tutti_device_use *use) {
     struct tutti_device_use *own = &batch->use[batch->count++];
     *own = *use;
     own->window = NULL;
     tutti_object_retain(own->kept);
     tutti_version_take_for_launch(own->kept, false, false, NULL);
-    atomic_fetch_add(&own->stay->under_way, 1);
-    if (own->mode != STARPU_R)
-        atomic_fetch_add(&own->stay->writers, 1);
-    return own;
+    tutti_direct_count_use(own);
 }
 
 /* The kernel is on its way: the batch uses all that it does. */
 static void join(const struct addition *addition, double time) {
     struct tutti_batch *batch = addition->batch;
-    unsigned lane = 1u << batch->lane, slot = tutti_lane_slot(batch->lane);
     batch->appended++;
     batch->appended_time += time;
     tutti_ahead_append(batch);
@@ -178,24 +174,14 @@ static void join(const struct addition *addition, double time) {
     for (unsigned i = 0; i < addition->call->count; i++) {
         const struct tutti_device_use *use = &addition->use[i];
         struct tutti_device_use *own = find_use(batch, use->view);
-        struct tutti_stay *stay = use->stay;
         bool writes = use->mode != STARPU_R;
-        if (!own) {
-            own = add_use(batch, use);
-        } else {
-            if (writes && own->mode == STARPU_R && !own->brings)
-                atomic_fetch_add(&stay->writers, 1);
-            if (use->kept) /* another part of the same buffer has added it */
-                tutti_stay_release(stay);
-        }
-        own->mode = writes && own->mode == STARPU_R ? STARPU_RW : own->mode;
-        stay->lanes |= lane;
-        stay->turn[slot] = batch->turn;
-        if (writes) {
-            stay->lanes = stay->written = lane;
-            stay->wrote = batch->turn;
-        }
-        stay->downloaded = false;
+        if (!own)
+            add_use(batch, use);
+        else if (use->kept) /* another part of the same buffer has added it */
+            tutti_stay_release(use->stay);
+        if (own && writes)
+            tutti_direct_note_write(own);
+        tutti_direct_note_lane(batch, use->stay, writes);
         tutti_history_use(use->view->history, batch->device, 0);
         tutti_batch_take_over(use->view, batch, writes);
         use->view->seat = batch->device;

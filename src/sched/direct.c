@@ -38,24 +38,37 @@ static bool writes_to(const struct tutti_device_use *use) {
     return use->mode != STARPU_R || use->brings;
 }
 
-/* Notes on which lanes the batch's views are used. */
+void tutti_direct_note_write(struct tutti_device_use *use) {
+    if (!writes_to(use))
+        atomic_fetch_add(&use->stay->writers, 1);
+    if (use->mode == STARPU_R)
+        use->mode = STARPU_RW;
+}
+
+void tutti_direct_count_use(const struct tutti_device_use *use) {
+    atomic_fetch_add(&use->stay->under_way, 1);
+    if (writes_to(use))
+        atomic_fetch_add(&use->stay->writers, 1);
+}
+
+void tutti_direct_note_lane(const struct tutti_batch *batch, struct tutti_stay *stay, bool writes) {
+    unsigned lane = 1u << batch->lane, slot = tutti_lane_slot(batch->lane);
+    stay->lanes = writes ? lane : stay->lanes | lane;
+    stay->written = writes ? lane : stay->written;
+    if (slot < TUTTI_LANE_SLOTS)
+        stay->turn[slot] = batch->turn;
+    stay->wrote = writes ? batch->turn : stay->wrote;
+    stay->downloaded = batch->lane == TUTTI_LANE_DOWNLOADS;
+}
+
 static void note_use(const struct tutti_batch *batch) {
-    unsigned lane = 1u << batch->lane, slot = tutti_lane_slot(batch->lane),
-             count = tutti_lanes_are_there(batch->device) ? batch->count : 0;
+    unsigned count = tutti_lanes_are_there(batch->device) ? batch->count : 0;
     for (unsigned i = 0; i < count; i++) {
-        struct tutti_stay *stay = batch->use[i].stay;
-        bool writes = writes_to(&batch->use[i]);
-        if (!stay)
+        const struct tutti_device_use *use = &batch->use[i];
+        if (!use->stay)
             continue;
-        atomic_fetch_add(&stay->under_way, 1);
-        if (writes)
-            atomic_fetch_add(&stay->writers, 1);
-        stay->lanes = writes ? lane : stay->lanes | lane;
-        stay->written = writes ? lane : stay->written;
-        if (slot < TUTTI_LANE_SLOTS)
-            stay->turn[slot] = batch->turn;
-        stay->wrote = writes ? batch->turn : stay->wrote;
-        stay->downloaded = batch->lane == TUTTI_LANE_DOWNLOADS;
+        tutti_direct_count_use(use);
+        tutti_direct_note_lane(batch, use->stay, writes_to(use));
     }
 }
 

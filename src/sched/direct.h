@@ -37,6 +37,14 @@ bool tutti_direct_serves_all(void);
  */
 bool tutti_direct_streams(const struct tutti_real_device *device);
 
+/*
+ * The batch has one more use, with a stay; a use that it has is for writing, too, from now on; and
+ * on which lane, in which turn, the stay is used last, by such a batch. By the dispatching thread.
+ */
+void tutti_direct_count_use(const struct tutti_device_use *use);
+void tutti_direct_note_write(struct tutti_device_use *use);
+void tutti_direct_note_lane(const struct tutti_batch *batch, struct tutti_stay *stay, bool writes);
+
 /* The batch is over, or will not begin: the device has less to do. */
 void tutti_direct_leave(const struct tutti_batch *batch);
 
