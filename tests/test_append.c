@@ -2,15 +2,23 @@
 /* Only Tutti: what is behind appended kernels (append.h) waits for them, whatever it is. */
 #include "append.h"
 
+static void run_behind_long_ones(int buffers, int in) {
+    calm_down();
+    for (int i = 0; i < in; i++)
+        keep_busy(queues[i], 10 * SLOW);
+    for (int i = 0; i < SOME; i++)
+        run(queues[i % in], turn, i % buffers, i, NULL);
+    for (int i = 0; i < in; i++)
+        ck_ok(clFinish(queues[i]));
+}
+
 static void ck_appended(int buffers, int in) {
     int most = 0;
     begin();
     for (int attempt = 0; attempt < 5 && most < MANY / 2; attempt++) {
         appended();
-        for (int i = 0; i < MANY; i++)
-            run(queues[i % in], turn, i % buffers, i, NULL);
-        for (int i = 0; i < in; i++)
-            ck_ok(clFinish(queues[i]));
+        for (int i = 0; i < MANY; i += SOME)
+            run_behind_long_ones(buffers, in);
         int now = appended();
         most = now > most ? now : most;
         ck_buffers(queues[0], buffers);
@@ -64,25 +72,14 @@ START_TEST(events_are_told) {
 }
 END_TEST
 
-/* So that no kernel is taken for a longer one than it is. */
-static void calm_down(cl_command_queue in) {
-    for (int i = 0; i < 10; i++) {
-        run(in, turn, 0, i, NULL);
-        ck_ok(clFinish(in));
-    }
-}
-
 /* The first kernel takes longer, so that all are on their way at the same time. */
 static void run_some(cl_command_queue in, int count) {
-    slow_set_length(SLOW);
-    run(in, turn, 0, 1, NULL);
-    slow_set_length(LENGTH);
+    calm_down();
+    keep_busy(in, SLOW);
     keep_events();
     for (int i = 0; i < count; i++)
         run(in, turn, i % 3, i, NULL);
 }
-
-enum { SOME = 20 };
 
 static void ck_waits(void (*wait)(void)) {
     begin();
@@ -200,7 +197,7 @@ START_TEST(it_was_looked_at_before) {
     int appended_to = 0;
     begin();
     for (int attempt = 0; attempt < 10 && appended_to < 3; attempt++) {
-        calm_down(queues[0]);
+        calm_down();
         appended();
         slow_set_length(10 * SLOW);
         run(queues[0], turn, 0, attempt, NULL);
@@ -218,17 +215,24 @@ START_TEST(it_was_looked_at_before) {
 }
 END_TEST
 
+/* What was collected comes later, from a worker. */
+static void await_given(unsigned long kernels) {
+    for (int ms = 0; ms < 10000 && slow_set_length(LENGTH) < kernels; ms++)
+        usleep(1000);
+}
+
 /* Nor does the end of others, that came behind the command, and tell that all before is over. */
 START_TEST(others_came_in_between) {
     int appended_to = 0;
     begin();
     for (int attempt = 0; attempt < 10 && appended_to < 3; attempt++) {
-        calm_down(queues[0]);
-        slow_set_length(5 * SLOW);
+        calm_down();
+        unsigned long before = slow_set_length(50 * SLOW);
         run(queues[0], turn, 0, attempt, NULL);
         slow_set_length(LENGTH);
         for (int i = 0; i < 70; i++)
             run(queues[1], turn, 1, i, NULL);
+        await_given(before + 1 + 70);
         appended();
         keep_events();
         slow_set_length(10 * SLOW);
