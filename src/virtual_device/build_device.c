@@ -171,7 +171,10 @@ static cl_int call_informed(const struct tutti_build_job *job,
     bool asked = job->options && strstr(job->options, argument_option);
     cl_int error = call_extended(job, device, real, headers, !asked);
     /* The option itself may be what fails: NVIDIA's compiler refuses some sources with it only. */
-    return error == CL_SUCCESS || asked ? error : call_extended(job, device, real, headers, false);
+    bool may_be_refused = !asked && !tutti_pocl_is(device);
+    return error == CL_SUCCESS || !may_be_refused
+               ? error
+               : call_extended(job, device, real, headers, false);
 }
 
 static cl_int compile(struct tutti_build_job *job, const struct tutti_real_device *device,
