@@ -109,6 +109,7 @@ libtutti_la_SOURCES += \
 	src/virtual_device/branches.c src/virtual_device/branches.h \
 	src/virtual_device/build.c src/virtual_device/build.h \
 	src/virtual_device/build_device.c src/virtual_device/build_device.h \
+	src/virtual_device/built.c src/virtual_device/built.h \
 	src/virtual_device/device.h \
 	src/virtual_device/device_info.c src/virtual_device/device_info.h \
 	src/virtual_device/discovery.c \

@@ -74,6 +74,7 @@ TUTTI_TESTS = \
 	tests/test_group_size \
 	tests/test_build_beside \
 	tests/test_failed_build \
+	tests/test_built \
 	tests/test_profiled \
 	tests/test_one_caller \
 	tests/test_functions \
@@ -194,6 +195,10 @@ tests_test_ends_LDADD = $(TEST_LIBS)
 tests_test_group_size_SOURCES = tests/test_group_size.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_group_size_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_group_size_LDADD = $(TEST_LIBS)
+
+tests_test_built_SOURCES = tests/test_built.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_built_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_built_LDADD = $(TEST_LIBS)
 
 tests_test_failed_build_SOURCES = tests/test_failed_build.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_failed_build_CPPFLAGS = $(TEST_CPPFLAGS)

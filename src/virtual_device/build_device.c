@@ -2,7 +2,9 @@
 #include "virtual_device/build_device.h"
 
 #include "log.h"
+#include "virtual_device/built.h"
 #include "virtual_device/driver.h"
+#include "virtual_device/include.h"
 #include "virtual_device/merged.h"
 #include "virtual_device/pocl.h"
 #include "virtual_device/source.h"
@@ -160,6 +162,10 @@ static cl_int call_extended(const struct tutti_build_job *job,
     return error;
 }
 
+static bool asks_for_arguments(const struct tutti_build_job *job) {
+    return job->options && strstr(job->options, argument_option);
+}
+
 /* Builds or compiles so that the real kernels tell their arguments. */
 static cl_int call_informed(const struct tutti_build_job *job,
                             const struct tutti_real_device *device, cl_program real,
@@ -168,13 +174,22 @@ static cl_int call_informed(const struct tutti_build_job *job,
     if (job->program->origin == TUTTI_PROGRAM_BINARY &&
         !tutti_program_source_entry(job->program, device))
         return call(job, device, real, job->options, headers);
-    bool asked = job->options && strstr(job->options, argument_option);
+    bool asked = asks_for_arguments(job);
     cl_int error = call_extended(job, device, real, headers, !asked);
     /* The option itself may be what fails: NVIDIA's compiler refuses some sources with it only. */
     bool may_be_refused = !asked && !tutti_pocl_is(device);
     return error == CL_SUCCESS || !may_be_refused
                ? error
                : call_extended(job, device, real, headers, false);
+}
+
+const char *tutti_build_whole_source(const struct tutti_build_job *job,
+                                     const struct tutti_real_device *device) {
+    cl_program program = job->program;
+    if (program->origin == TUTTI_PROGRAM_SOURCE)
+        return tutti_source_reads_files(program->source, job->options) ? NULL : program->source;
+    const struct tutti_binary_entry *entry = tutti_program_source_entry(program, device);
+    return entry ? (const char *)entry->bytes : NULL;
 }
 
 static cl_int compile(struct tutti_build_job *job, const struct tutti_real_device *device,
@@ -229,9 +244,8 @@ static char *read_log(cl_program real, const struct tutti_real_device *device) {
     return log;
 }
 
-void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device) {
-    struct tutti_build_part *part = &job->part[device->index];
-    part->wanted = true;
+static void run(struct tutti_build_job *job, const struct tutti_real_device *device,
+                struct tutti_build_part *part) {
     int lock = tutti_pocl_is(device) ? tutti_pocl_begin_build(job->identity) : -1;
     tutti_driver_lock(device);
     cl_int error =
@@ -245,6 +259,23 @@ void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_d
     }
     tutti_driver_unlock(device);
     tutti_pocl_end_build(lock);
+}
+
+void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device) {
+    struct tutti_build_part *part = &job->part[device->index];
+    const char *source =
+        job->operation == TUTTI_BUILD ? tutti_build_whole_source(job, device) : NULL;
+    char *options = source ? extended_options(job, device, !asks_for_arguments(job)) : NULL;
+    part->wanted = true;
+    part->real = options ? tutti_built_find(device, source, options) : NULL;
+    if (part->real) {
+        part->log = read_log(part->real, device);
+    } else {
+        run(job, device, part);
+        if (options && part->real)
+            tutti_built_keep(device, source, options, part->real);
+    }
+    free(options);
 }
 
 /* Does the log of device d say what no log before it does? */

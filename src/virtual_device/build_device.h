@@ -49,6 +49,13 @@ bool tutti_build_start_thread(void *(*function)(void *), void *argument, pthread
 bool tutti_build_start_background(void *(*function)(void *), void *argument);
 void tutti_build_end_background(void);
 
+/*
+ * What the program's real one on that device is compiled from; NULL if that may be other things,
+ * too, as files are, which may be others later, or gone.
+ */
+const char *tutti_build_whole_source(const struct tutti_build_job *job,
+                                     const struct tutti_real_device *device);
+
 /* Builds; fills the part of that device, and touches nothing else of the job. */
 void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device);
 

@@ -5,7 +5,6 @@
 #include "log.h"
 #include "sched/model.h"
 #include "virtual_device/driver.h"
-#include "virtual_device/include.h"
 #include "virtual_device/kernel_create.h"
 #include "virtual_device/pocl.h"
 
@@ -40,14 +39,6 @@ static bool is_early(void) {
     return wanted && strcmp(wanted, "early") == 0;
 }
 
-/* From nothing but its source? Files may be others later, or gone. */
-static bool compiles_from_memory(const struct tutti_build_job *job,
-                                 const struct tutti_real_device *device) {
-    if (job->program->origin == TUTTI_PROGRAM_SOURCE)
-        return !tutti_source_reads_files(job->program->source, job->options);
-    return tutti_program_source_entry(job->program, device) != NULL;
-}
-
 /* How long the program's kernels waited for one of such devices, when they did so long enough. */
 static struct tutti_model *model_of(uint64_t program) {
     const struct tutti_model_key key = {.code = program};
@@ -68,7 +59,7 @@ bool tutti_late_build_can_wait(const struct tutti_build_job *job,
                                const struct tutti_real_device *device,
                                const struct tutti_real_device *lead) {
     return job->operation == TUTTI_BUILD && !is_early() && tutti_pocl_is(device) &&
-           device->at_home && compiles_from_memory(job, device) &&
+           device->at_home && tutti_build_whole_source(job, device) &&
            (helps_gpu(1u << device->index) ||
             (has_alike(job, device, lead) &&
              !tutti_model_is_measured(model_of(job->identity), device)));
