@@ -154,6 +154,34 @@ START_TEST(a_little_work_does_not_pay) {
 END_TEST
 
 /* Each kernel waits for the one before: however many there are, one device does them all. */
+/* Nor where the first device has the program from lately: a build takes as long as it did. */
+START_TEST(a_little_work_does_not_pay_again) {
+    enum { SOME = 6, SHORT = 1000 };
+    skip_if(!can_be_late(), "no two like devices of PoCL");
+    for (int round = 0; round < 3; round++) {
+        cl_mem buffer[SOME];
+        late_builds();
+        build("", 13);
+        cl_kernel kernel = make_kernel(program, "add");
+        for (int i = 0; i < SOME; i++) { /* each by itself: it is measured */
+            buffer[i] = make_zeros();
+            run(kernel, buffer[i], SHORT);
+            rest();
+        }
+        for (int i = 0; i < SOME; i++)
+            run(kernel, buffer[i], SHORT);
+        rest();
+        for (int i = 0; i < SOME; i++) {
+            ck_holds(buffer[i], 2 * 13);
+            ck_ok(clReleaseMemObject(buffer[i]));
+        }
+        ck_assert_int_eq(late_builds(), 0);
+        ck_ok(clReleaseKernel(kernel));
+        ck_ok(clReleaseProgram(program));
+    }
+}
+END_TEST
+
 START_TEST(a_chain_needs_one_device) {
     skip_if(!can_be_late(), "no two like devices of PoCL");
     late_builds();
@@ -386,6 +414,7 @@ int main(int argc, char **argv) {
                  {"--paid", {what_paid_before}}};
     const TTest *const tests[] = {
         a_little_work_does_not_pay,
+        a_little_work_does_not_pay_again,
         a_chain_needs_one_device,
         much_work_pays,
         what_is_unknown_uses_both,

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/build.h"
 
-#include "clock.h"
 #include "log.h"
 #include "signals.h"
 #include "virtual_device/build_device.h"
@@ -271,7 +270,6 @@ static void *part_main(void *argument) {
 static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *lead) {
     const struct tutti_device_list *devices = tutti_devices();
     struct part_thread part[TUTTI_MAX_DEVICES];
-    uint64_t begin = tutti_clock_now();
     for (unsigned d = 0; d < devices->count; d++) {
         const struct tutti_real_device *device = devices->device[d];
         part[d] = (struct part_thread){.job = job, .device = device};
@@ -293,8 +291,9 @@ static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *l
         if (job->part[d].wanted && job->part[d].error != CL_SUCCESS)
             tutti_log(INFO, "program %p: not on %s: its build failed (%d)", (void *)job->program,
                       devices->device[d]->name, job->part[d].error);
+        if (job->part[d].wanted && job->part[d].build_time > job->build_time)
+            job->build_time = job->part[d].build_time;
     }
-    job->build_time = tutti_clock_now() - begin;
     cl_int error = job->part[lead->index].error;
     install(job, lead);
     return error;

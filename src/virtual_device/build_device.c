@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "virtual_device/build_device.h"
 
+#include "clock.h"
 #include "log.h"
 #include "virtual_device/built.h"
 #include "virtual_device/driver.h"
@@ -246,6 +247,7 @@ static char *read_log(cl_program real, const struct tutti_real_device *device) {
 
 static void run(struct tutti_build_job *job, const struct tutti_real_device *device,
                 struct tutti_build_part *part) {
+    uint64_t begin = tutti_clock_now();
     int lock = tutti_pocl_is(device) ? tutti_pocl_begin_build(job->identity) : -1;
     tutti_driver_lock(device);
     cl_int error =
@@ -259,6 +261,7 @@ static void run(struct tutti_build_job *job, const struct tutti_real_device *dev
     }
     tutti_driver_unlock(device);
     tutti_pocl_end_build(lock);
+    part->build_time = tutti_clock_now() - begin;
 }
 
 void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_device *device) {
@@ -267,13 +270,13 @@ void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_d
         job->operation == TUTTI_BUILD ? tutti_build_whole_source(job, device) : NULL;
     char *options = source ? extended_options(job, device, !asks_for_arguments(job)) : NULL;
     part->wanted = true;
-    part->real = options ? tutti_built_find(device, source, options) : NULL;
+    part->real = options ? tutti_built_find(device, source, options, &part->build_time) : NULL;
     if (part->real) {
         part->log = read_log(part->real, device);
     } else {
         run(job, device, part);
         if (options && part->real)
-            tutti_built_keep(device, source, options, part->real);
+            tutti_built_keep(device, source, options, part->real, part->build_time);
     }
     free(options);
 }

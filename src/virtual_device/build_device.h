@@ -10,7 +10,8 @@ struct tutti_build_part {
     cl_program *inputs; /* LINK: the real programs, NULL where one isn't there; retained */
     cl_program real;    /* the outcome, retained; NULL after an error */
     cl_int error;
-    char *log; /* NULL when there is none */
+    uint64_t build_time; /* ns that the driver took, for this one or lately for the same */
+    char *log;           /* NULL when there is none */
 };
 
 /* A request, with everything that outlives the call copied or retained. */

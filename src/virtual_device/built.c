@@ -19,6 +19,7 @@ static struct {
         uint64_t hash;
         char *source, *options;
         cl_program real; /* NULL: free */
+        uint64_t build_time;
         unsigned long used;
     } entry[MOST];
 } built = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -38,12 +39,13 @@ static struct entry *find(const struct tutti_real_device *device, uint64_t hash,
 }
 
 cl_program tutti_built_find(const struct tutti_real_device *device, const char *source,
-                            const char *options) {
+                            const char *options, uint64_t *build_time) {
     cl_program real = NULL;
     pthread_mutex_lock(&built.lock);
     struct entry *entry = find(device, hash(source, options), source, options);
     if (entry && device->dispatch->clRetainProgram(entry->real) == CL_SUCCESS) {
         real = entry->real;
+        *build_time = entry->build_time;
         entry->used = ++built.uses;
     }
     pthread_mutex_unlock(&built.lock);
@@ -77,8 +79,11 @@ static void let_go(struct entry *entry) {
 }
 
 void tutti_built_keep(const struct tutti_real_device *device, const char *source,
-                      const char *options, cl_program real) {
-    struct entry entry = {.device = device, .hash = hash(source, options)};
+                      const char *options, cl_program real, uint64_t build_time) {
+    struct entry entry = {.device = device,
+                          .hash = hash(source, options),
+                          .build_time = build_time},
+                 old;
     if (has_variables(device) || strlen(source) + strlen(options) > LONGEST)
         return;
     entry.source = strdup(source);
@@ -86,13 +91,15 @@ void tutti_built_keep(const struct tutti_real_device *device, const char *source
     if (entry.source && entry.options && device->dispatch->clRetainProgram(real) == CL_SUCCESS) {
         entry.real = real;
         pthread_mutex_lock(&built.lock);
-        /* Another thread may have built it meanwhile. */
         struct entry *place = find(device, entry.hash, source, options);
-        struct entry old = *(place = place ? place : find_room());
+        if (!place) /* no other thread has built it meanwhile */
+            place = find_room();
+        old = *place;
         entry.used = ++built.uses;
         *place = entry;
-        entry = old;
         pthread_mutex_unlock(&built.lock);
+        let_go(&old);
+    } else {
+        let_go(&entry);
     }
-    let_go(&entry);
 }

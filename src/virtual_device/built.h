@@ -11,12 +11,12 @@
  * state where a device has no variables of a program's scope: several programs may have it.
  */
 
-/* Retained; NULL: there is none. */
+/* Retained, and the ns that its build took; NULL: there is none. */
 cl_program tutti_built_find(const struct tutti_real_device *device, const char *source,
-                            const char *options);
+                            const char *options, uint64_t *build_time);
 
 /* Retains it, maybe, and lets go of the one that was not used for longest. */
 void tutti_built_keep(const struct tutti_real_device *device, const char *source,
-                      const char *options, cl_program real);
+                      const char *options, cl_program real, uint64_t build_time);
 
 #endif
