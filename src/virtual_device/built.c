@@ -80,10 +80,11 @@ static void let_go(struct entry *entry) {
 
 void tutti_built_keep(const struct tutti_real_device *device, const char *source,
                       const char *options, cl_program real, uint64_t build_time) {
-    struct entry entry = {.device = device,
-                          .hash = hash(source, options),
-                          .build_time = build_time},
-                 old;
+    struct entry entry = {
+        .device = device,
+        .hash = hash(source, options),
+        .build_time = build_time,
+    };
     if (has_variables(device) || strlen(source) + strlen(options) > LONGEST)
         return;
     entry.source = strdup(source);
@@ -94,7 +95,7 @@ void tutti_built_keep(const struct tutti_real_device *device, const char *source
         struct entry *place = find(device, entry.hash, source, options);
         if (!place) /* no other thread has built it meanwhile */
             place = find_room();
-        old = *place;
+        struct entry old = *place;
         entry.used = ++built.uses;
         *place = entry;
         pthread_mutex_unlock(&built.lock);
