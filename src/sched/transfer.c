@@ -105,6 +105,8 @@ bool tutti_transfer_is_crews(const struct tutti_transfer *transfer) {
 /* Then nothing has to be asked of StarPU. */
 static bool is_done_at_once(const struct tutti_command *command, bool blocking) {
     const struct tutti_transfer *transfer = (const struct tutti_transfer *)command;
+    if (transfer->mapping && !transfer->prepare) /* there is nothing to do */
+        return true;
     return transfer->mem[0] && transfer->mem_count == 0 &&
            (transfer->mapping || is_little(transfer, blocking)) &&
            tutti_version_is_free(transfer->mem[0]) &&

@@ -57,6 +57,7 @@ struct tutti_transfer {
     struct tutti_view **views;
     cl_uint mem_count;
     bool dispatched;
+    bool pins;            /* it ends the pin of its map (version.h), and has not yet */
     enum tutti_user user; /* as what it takes storage */
 };
 
@@ -133,6 +134,9 @@ bool tutti_transfer_is_little(const struct tutti_transfer *transfer);
 bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer);
 /* Is it a migration whose objects, which were granted, are there with all their bytes? */
 bool tutti_transfer_is_settled(const struct tutti_transfer *transfer);
+
+/* Of an unmap: its storage may be replaced from now on. Once, if it is called again. */
+void tutti_transfer_unpin(struct tutti_transfer *transfer);
 
 /* Of a map that brought its bytes: notes which of them the program may write. */
 cl_int tutti_transfer_begin_map(const struct tutti_transfer *transfer);

@@ -50,7 +50,7 @@ static bool is_pinned(const struct tutti_transfer *transfer) {
 static enum { NOWHERE, UP, DOWN } direction(const struct tutti_transfer *transfer) {
     if (transfer->mapping == TUTTI_MAP)
         return transfer->map.flags & CL_MAP_WRITE_INVALIDATE_REGION ? NOWHERE : DOWN;
-    return transfer->writes ? UP : transfer->mapping == TUTTI_UNMAP ? NOWHERE : DOWN;
+    return transfer->writes ? UP : DOWN;
 }
 
 /*
@@ -210,7 +210,7 @@ static bool is_doubtful(const struct tutti_transfer *transfer) {
     pthread_mutex_lock(&event->context->graph.lock);
     bool doubtful = event->unresolved > 0 || event->failed;
     pthread_mutex_unlock(&event->context->graph.lock);
-    return doubtful || (transfer->writes && !tutti_transfer_is_mapped(transfer));
+    return doubtful || !tutti_transfer_is_mapped(transfer);
 }
 
 /*
@@ -273,6 +273,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
     transfer->user = TUTTI_USER_DEVICE;
     if (whole && !transfer->mapping)
         tutti_history_overwrite(&mem->history);
+    tutti_transfer_unpin(transfer); /* the device brings its bytes before all that comes now */
     tutti_batch_add(task);
     return true;
 }

@@ -141,8 +141,6 @@ bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer) {
     struct tutti_copies copies;
     if (view->svm || mapped_elsewhere(transfer->mem[0]))
         return false;
-    if (transfer->mapping == TUTTI_UNMAP && !transfer->writes)
-        return true;
     if (tutti_relay_debtor(view))
         return false;
     tutti_view_copies(view, &copies);
@@ -164,9 +162,7 @@ static bool prepare_unmap(struct tutti_transfer *transfer) {
     struct tutti_view *view = tutti_transfer_take(transfer);
     use_mapped(transfer, false);
     if (!map_writes(transfer->map.flags)) {
-        /* Else nothing is to be done that others could get in the way of. */
-        if (view->svm || mapped_elsewhere(transfer->mem[0]))
-            tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
+        tutti_acquisition_add(&transfer->acquisition, view, TUTTI_READS);
         return true;
     }
     if (!tutti_coherence_write(view, tutti_transfer_first(transfer, 0),
@@ -201,23 +197,41 @@ static cl_int execute_unmap(struct tutti_transfer *transfer) {
     return error;
 }
 
+void tutti_transfer_unpin(struct tutti_transfer *transfer) {
+    if (transfer->pins)
+        tutti_version_unpin(transfer->mem[0]);
+    transfer->pins = false;
+}
+
 static void destroy_unmap(struct tutti_command *command) {
     struct tutti_transfer *transfer = (struct tutti_transfer *)command;
     if (transfer->view[0] && transfer->mapping) /* a device could not execute it */
         tutti_transfer_end_map(transfer);
-    tutti_version_unpin(transfer->mem[0]);
+    tutti_transfer_unpin(transfer);
     tutti_transfer_destroy(command);
 }
 
+static cl_int execute_nothing(struct tutti_transfer *transfer) {
+    (void)transfer;
+    return CL_SUCCESS;
+}
+
 struct tutti_command *tutti_transfer_unmap(cl_mem mem, const struct tutti_map *map) {
+    /* What the program could only read, in home memory itself, goes nowhere. */
+    bool nothing = !map_writes(map->flags) && !mem->view->svm && !mapped_elsewhere(mem);
     struct tutti_transfer *transfer =
-        tutti_transfer_create(execute_unmap, prepare_unmap, mem, NULL);
+        nothing ? tutti_transfer_create(execute_nothing, NULL, mem, NULL)
+                : tutti_transfer_create(execute_unmap, prepare_unmap, mem, NULL);
     if (!transfer)
         return NULL;
     transfer->command.destroy = destroy_unmap;
     transfer->command.regardless = true; /* the program uses the pointer no more */
     note_map(transfer, map, false);
     transfer->mapping = TUTTI_UNMAP;
-    tutti_transfer_offer(transfer);
+    transfer->pins = true;
+    if (nothing)
+        transfer->command.joins = true;
+    else
+        tutti_transfer_offer(transfer);
     return &transfer->command;
 }
