@@ -8,6 +8,9 @@
 
 #include "pocl_table.h"
 
+/* Compute units, however many cores there are: by these kernels are small or not. */
+#define GPU_UNITS 2
+
 static cl_icd_dispatch real; /* what was in the driver's table */
 
 /* Not `basic`, which later versions call a minimal CPU. */
@@ -20,8 +23,12 @@ static bool is_gpu(cl_device_id one) {
 static cl_int CL_API_CALL get_device_info(cl_device_id of, cl_device_info what, size_t size,
                                           void *value, size_t *size_ret) {
     cl_int result = real.clGetDeviceInfo(of, what, size, value, size_ret);
-    if (what == CL_DEVICE_TYPE && result == CL_SUCCESS && value && is_gpu(of))
+    if (result != CL_SUCCESS || !value || !is_gpu(of))
+        return result;
+    if (what == CL_DEVICE_TYPE)
         *(cl_device_type *)value = CL_DEVICE_TYPE_GPU;
+    else if (what == CL_DEVICE_MAX_COMPUTE_UNITS && *(cl_uint *)value > GPU_UNITS)
+        *(cl_uint *)value = GPU_UNITS;
     return result;
 }
 

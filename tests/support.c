@@ -381,6 +381,14 @@ const char *cl_error_name(cl_int code) {
     return other;
 }
 
+void test_prefer_pocl(void) {
+    char path[1024];
+    const char *vendors = getenv("OCL_ICD_VENDORS");
+    snprintf(path, sizeof(path), "%s/pocl.icd", vendors ? vendors : ".");
+    if (access(path, R_OK) == 0)
+        setenv("TUTTI_DEVICES", "portable", 0);
+}
+
 static char log_path[96];
 static long log_read;
 

@@ -175,6 +175,12 @@ void ck_no_maps(cl_mem mem);
 
 cl_int event_status(cl_event event);
 
+/*
+ * Before test_main: where PoCL is there, its devices alone, unless TUTTI_DEVICES says otherwise. For
+ * what a faster one would have done before the test looks.
+ */
+void test_prefer_pocl(void);
+
 /* Before test_main: Tutti logs all it does to a file, until test_log_end. False: there is none. */
 bool test_log_begin(void);
 void test_log_end(void);

@@ -544,5 +544,6 @@ int main(int argc, char **argv) {
                                   held_copies_hold_no_others,
                                   held_kernels_hold_none_before_them};
     setenv("TUTTI_BATCH", "always", 1);
+    test_prefer_pocl();
     return test_main_logged(argc, argv, tests, COUNT(tests));
 }

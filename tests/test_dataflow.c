@@ -458,5 +458,6 @@ int main(int argc, char **argv) {
         what_was_held_comes_in_its_turn,
     };
 
+    test_prefer_pocl();
     return test_main(argc, argv, tests, COUNT(tests));
 }

@@ -798,7 +798,7 @@ static void change_all(cl_icd_dispatch *table) {
     if (!which || strcmp(which, "nvidia") != 0)
         return;
     table->clGetPlatformInfo = get_platform_info;
-    setenv("TUTTI_DEVICES", "nvidia", 1);
+    setenv("TUTTI_DEVICES", "pthread,cpu-", 1); /* PoCL's, whatever else is of that name */
 }
 
 int main(int argc, char **argv) {
