@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a small command costs on each platform that is named, in µs, interleaved in one process:
- *     overhead [--repeat N] PLATFORM…      (parts of platform names; default: all platforms)
+ * What a small command costs on each platform that is named, in µs:
+ *     overhead [--turns N] [--repeat N] PLATFORM…   (common/turns.h)
  * Rows: empty kernels back to back on one buffer and on sixteen; on one buffer, each waiting for
  * the event of the one before it, in an in-order and in an out-of-order queue; in sixteen queues in
  * turn; from four threads, each with a queue, a kernel object and a buffer; kernel + clFinish;

@@ -2,7 +2,7 @@
 /*
  * What some rounds of commands [10] cost on each platform that is named, in µs, in the shapes that
  * programs have: in one in-order queue, without events, then clFinish, but where a row says more.
- *     shapes [--bytes N] [--loops N] [--rounds N] [--repeat N] PLATFORM…
+ *     shapes [--bytes N] [--loops N] [--rounds N] [--turns N] [--repeat N] PLATFORM…
  * Kernels work on whole buffers of N bytes [1 MiB], and multiply and add `loops` times [400] for
  * each element: on an H100 some 20 µs, and 74 with 64 MiB and one loop.
  */

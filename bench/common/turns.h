@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Programs that time something in several ways on several platforms: all in one process, in turns,
- * with the medians in a row for each way.
- *     PROGRAM [--repeat N] [PLATFORM...]      (parts of platform names; default: all platforms)
+ * Programs that time something in several ways on several platforms, in turns, with the medians in
+ * a row for each way, and how many times the first platform's they are. Each turn of a platform is
+ * a process, which does all N [5] times: a GPU that has two contexts at work takes 0.1 ms and more
+ * to go from one to the other, and so does the first command of a row.
+ *     PROGRAM [--turns N] [--repeat N] [PLATFORM...]  (parts of names; default: all platforms)
  */
 #ifndef TUTTI_BENCH_TURNS_H
 #define TUTTI_BENCH_TURNS_H
