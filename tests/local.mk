@@ -70,6 +70,7 @@ TUTTI_TESTS = \
 	tests/test_taken \
 	tests/test_early \
 	tests/test_ends \
+	tests/test_contexts \
 	tests/test_map_behind \
 	tests/test_moves \
 	tests/test_group_size \
@@ -214,10 +215,15 @@ tests_test_profiled_SOURCES = tests/test_profiled.c tests/pocl_gpu.h tests/pocl_
 tests_test_profiled_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_profiled_LDADD = $(TEST_LIBS)
 
+tests_test_contexts_SOURCES = tests/test_contexts.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_contexts_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_contexts_LDADD = $(TEST_LIBS)
+
 tests_test_map_behind_SOURCES = tests/test_map_behind.c tests/slow_gpu.h tests/pocl_gpu.h \
 	tests/pocl_table.h tests/traffic.h
 tests_test_map_behind_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_map_behind_LDADD = $(TEST_LIBS)
+
 tests_test_moves_SOURCES = tests/test_moves.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h \
 	tests/traffic.h
 tests_test_moves_CPPFLAGS = $(TEST_CPPFLAGS)

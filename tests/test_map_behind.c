@@ -101,26 +101,6 @@ START_TEST(to_read) {
 }
 END_TEST
 
-/* One that the program holds meanwhile keeps its bytes: nothing is brought to them behind it. */
-START_TEST(while_another_is_held) {
-    begin();
-    warm_up();
-    cl_int *held = map(CL_MAP_READ);
-    for (int i = 0; i < ROUNDS / 4; i++) {
-        run(i);
-        cl_int *mapped = map(CL_MAP_READ);
-        ck_all(mapped, PART, expected);
-        unmap(mapped);
-    }
-    unmap(held);
-    run(1);
-    held = map(CL_MAP_READ);
-    ck_all(held, PART, expected);
-    unmap(held);
-    end();
-}
-END_TEST
-
 /* The unmaps' writes come first, whatever is behind them. */
 START_TEST(to_write) {
     begin();
@@ -156,7 +136,7 @@ static void change(cl_icd_dispatch *driver) {
 }
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {to_read, while_another_is_held, to_write};
+    const TTest *const tests[] = {to_read, to_write};
 
     setenv("TUTTI_DEVICE_MEMORY", "256M", 1);
     return test_main_gpu(argc, argv, tests, COUNT(tests), change);

@@ -27,11 +27,11 @@ static struct lanes {
     atomic_uint aside;                     /* on all that are aside, */
     atomic_uint slow;                      /* and of what shares the device on the others */
     atomic_uint downloads;                 /* larger ones, on any */
-    /* For the dispatching thread. */
-    bool streams;                    /* the last larger upload was beside one of those */
-    unsigned turn[TUTTI_LANE_SLOTS]; /* of the last batch past StarPU */
+    /* For the dispatching threads, of which each context may have one. */
+    atomic_bool streams;                /* the last larger upload was beside one of those */
+    atomic_uint turn[TUTTI_LANE_SLOTS]; /* of the last batch past StarPU */
     /* Of a GPU, guarded by its `enqueues`. */
-    unsigned enqueued[TUTTI_LANE_SLOTS]; /* the turn of the last one that is on its queue */
+    unsigned enqueued[TUTTI_LANE_SLOTS]; /* the last turn of those that are on its queue */
     struct end {
         unsigned turn;
         cl_event event; /* retained; NULL: there is none */
@@ -201,12 +201,12 @@ unsigned tutti_lanes_choose_for_transfer(const struct tutti_batch *batch,
     if (!task->streams || task->command.event->caller_runs)
         return 0;
     if (task->beside == TUTTI_LANE_UPLOADS)
-        own->streams = tutti_lanes_download(device);
-    return own->streams ? task->beside : 0;
+        atomic_store(&own->streams, tutti_lanes_download(device));
+    return atomic_load(&own->streams) ? task->beside : 0;
 }
 
 unsigned tutti_lanes_turn(const struct tutti_real_device *device, unsigned lane) {
-    return lanes[device->index].turn[tutti_lane_slot(lane)];
+    return atomic_load(&lanes[device->index].turn[tutti_lane_slot(lane)]);
 }
 
 /* NULL: it can't be made. */
@@ -253,6 +253,10 @@ static bool downloads(const struct tutti_batch *batch) {
     return batch->first->streams && batch->first->beside == TUTTI_LANE_DOWNLOADS;
 }
 
+static unsigned next_turn(struct lanes *own, unsigned slot) {
+    return atomic_fetch_add(&own->turn[slot], 1) + 1;
+}
+
 void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
     const struct tutti_real_device *device = batch->device;
     batch->queue = tutti_lanes_queue(device, lane);
@@ -263,7 +267,7 @@ void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
     }
     batch->lane = lane;
     if (batch->direct && tutti_lane_slot(lane) < TUTTI_LANE_SLOTS)
-        batch->turn = ++lanes[device->index].turn[tutti_lane_slot(lane)];
+        batch->turn = next_turn(&lanes[device->index], tutti_lane_slot(lane));
     atomic_fetch_add_explicit(&lanes[device->index].commands[lane], batch->length,
                               memory_order_relaxed);
     atomic_uint *counter = counter_of(batch, lane);
@@ -343,13 +347,31 @@ static struct end *add_end(struct lanes *own, unsigned slot, unsigned turn, cl_e
     return end;
 }
 
+/*
+ * Another context's thread may have taken a later turn and been here before: what ended such a one
+ * tells nothing of this.
+ */
+static void note_turn(struct lanes *own, unsigned slot, unsigned turn,
+                      const cl_icd_dispatch *driver) {
+    if (!tutti_turn_is_before(turn, own->enqueued[slot])) {
+        own->enqueued[slot] = turn;
+        return;
+    }
+    for (struct end *end = own->end[slot]; end < own->end[slot] + MOST_ENDS; end++) {
+        if (!end->event || !tutti_turn_is_before(turn, end->turn))
+            continue;
+        driver->clReleaseEvent(end->event);
+        end->event = NULL;
+    }
+}
+
 void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
     const struct tutti_real_device *device = batch->device;
     struct lanes *own = &lanes[device->index];
     unsigned slot = tutti_lane_slot(batch->lane);
     if (!batch->direct || slot == TUTTI_LANE_SLOTS || !tutti_lanes_are_of_gpu(device))
         return;
-    own->enqueued[slot] = batch->turn;
+    note_turn(own, slot, batch->turn, device->dispatch);
     if (!batch->end)
         return;
     bool given = unseen && batch->lane >= TUTTI_LANE_UPLOADS;
@@ -363,7 +385,7 @@ void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
 void tutti_lanes_append(struct tutti_batch *batch) {
     struct lanes *own = &lanes[batch->device->index];
     unsigned slot = tutti_lane_slot(batch->lane);
-    own->enqueued[slot] = batch->turn = ++own->turn[slot];
+    own->enqueued[slot] = batch->turn = next_turn(own, slot);
     atomic_fetch_add_explicit(&own->commands[batch->lane], 1, memory_order_relaxed);
     atomic_uint *counter = counter_of(batch, batch->lane);
     if (counter)
