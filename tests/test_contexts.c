@@ -8,7 +8,7 @@
 
 #include <stdatomic.h>
 
-enum { THREADS = 3, QUEUES = 2, N = 1024, ROUNDS = 60, LENGTH = 10000 /* ns */ };
+enum { THREADS = 3, QUEUES = 2, N = 1024, ROUNDS = 60, BURST = 90, LENGTH = 10000 /* ns */ };
 enum { FRAME = 320 << 10, FRAMES = 4 }; /* as large ones go on lanes of their own */
 
 static const char source[] = "kernel void add(global int *data, int by)"
@@ -110,6 +110,19 @@ static void use_queues(struct user *user, cl_int round) {
     clReleaseEvent(added);
 }
 
+/* So many kernels that the ends of some are seen while others are behind them. */
+static void use_burst(struct user *user) {
+    cl_int seen[N], zero = 0;
+    note(user, clEnqueueFillBuffer(user->queue[0], user->data[0], &zero, sizeof(zero), 0,
+                                   sizeof(seen), 0, NULL, NULL));
+    for (int i = 0; i < BURST; i++)
+        run_add(user, user->queue[0], user->data[0], N, 1, NULL, NULL);
+    note(user, clEnqueueReadBuffer(user->queue[0], user->data[0], CL_TRUE, 0, sizeof(seen), seen, 0,
+                                   NULL, NULL));
+    for (int i = 0; i < N; i++)
+        user->wrong += seen[i] != BURST;
+}
+
 /* Frames, whose uploads and downloads may be beside kernels. */
 static void use_frames(struct user *user, cl_int round) {
     cl_command_queue on = user->queue[0];
@@ -136,6 +149,8 @@ static void *work(void *argument) {
         sched_yield();
     for (cl_int round = 0; round < ROUNDS && !user->errors; round++) {
         use_queues(user, round);
+        if (round % 4 == 2)
+            use_burst(user);
         if (round % 4 == 0)
             use_frames(user, round);
     }

@@ -131,28 +131,41 @@ static void note_over(cl_command_queue queue, const struct tutti_batch *last) {
     pthread_mutex_unlock(&direct.lock);
 }
 
+/*
+ * Was it given to their device before that one? The list may have them the other way round, where
+ * several contexts give it something at the same time.
+ */
+static bool is_before(const struct tutti_batch *batch, const struct tutti_batch *other) {
+    return tutti_turn_is_before(atomic_load_explicit(&batch->given, memory_order_relaxed),
+                                atomic_load_explicit(&other->given, memory_order_relaxed));
+}
+
 /* Notes that what is before the one with that end, on its queue, is over. Lock held. */
 static void note_over_before(cl_event end) {
     const struct tutti_batch *last = direct.first;
     while (last && last->end != end)
         last = last->next_direct;
-    for (struct tutti_batch *batch = direct.first; last && batch != last;
-         batch = batch->next_direct)
-        if (batch->queue == last->queue && !batch->end && !batch->marker)
+    for (struct tutti_batch *batch = direct.first; last && batch; batch = batch->next_direct)
+        if (batch->queue == last->queue && is_before(batch, last) && !batch->end && !batch->marker)
             batch->over = true;
 }
 
-/* The oldest marked one of a lane, from this one on; NULL: there is none. Lock held. */
-static struct tutti_batch *find_marked(struct tutti_batch *batch, unsigned lane) {
-    while (batch && !(batch->marked && batch->end && lane_of(batch) == lane))
+/*
+ * The first marked one of a lane that is listed, and comes after that batch if there is one; NULL:
+ * there is none. Lock held.
+ */
+static struct tutti_batch *find_marked(unsigned lane, const struct tutti_batch *before) {
+    struct tutti_batch *batch = direct.first;
+    while (batch && !(batch->marked && batch->end && lane_of(batch) == lane &&
+                      (!before || is_before(before, batch))))
         batch = batch->next_direct;
     return batch;
 }
 
 /* Its end, retained; NULL: there is none. */
-static cl_event end_of_marked(unsigned lane) {
+static cl_event end_of_marked(unsigned lane, const struct tutti_batch *before) {
     pthread_mutex_lock(&direct.lock);
-    const struct tutti_batch *batch = direct.stopped ? NULL : find_marked(direct.first, lane);
+    const struct tutti_batch *batch = direct.stopped ? NULL : find_marked(lane, before);
     cl_event end = batch ? batch->end : NULL;
     if (end && batch->device->dispatch->clRetainEvent(end) != CL_SUCCESS)
         end = NULL;
@@ -173,7 +186,7 @@ static void await_marked(const struct tutti_real_device *device, cl_event end) {
 static void wait_for(struct tutti_batch *batch) {
     cl_command_queue queue = batch->queue;
     bool unseen = !batch->end && !batch->marker && !batch->over;
-    cl_event marked = unseen ? end_of_marked(lane_of(batch)) : NULL;
+    cl_event marked = unseen ? end_of_marked(lane_of(batch), batch) : NULL;
     if (marked) { /* others go on while what is behind that is executed */
         await_marked(batch->device, marked);
         batch->over = true;
@@ -229,7 +242,7 @@ static bool is_over(struct tutti_batch *batch) {
 /* The end of a marked one tells it of all that is before. Lock held. */
 static bool is_known_over(struct tutti_batch *batch) {
     bool unseen = !batch->end && !batch->marker && !batch->over;
-    struct tutti_batch *marked = unseen ? find_marked(batch, lane_of(batch)) : NULL;
+    struct tutti_batch *marked = unseen ? find_marked(lane_of(batch), batch) : NULL;
     if (!marked)
         return is_over(batch);
     if (tutti_execution_is_over(marked))
@@ -450,7 +463,7 @@ static bool complete_over(unsigned lane) {
     struct tutti_batch *first = direct.first;
     while (first && lane_of(first) != lane)
         first = first->next_direct;
-    bool told = first && (first->over || first->end || find_marked(first, lane));
+    bool told = first && (first->over || first->end || find_marked(lane, first));
     struct tutti_batch *batch = told && is_known_over(first) ? take_next(lane) : NULL;
     pthread_mutex_unlock(&direct.lock);
     if (batch)
@@ -475,7 +488,7 @@ bool tutti_direct_await_marked(struct tutti_real_device *device) {
         batch = batch->next_direct;
     unsigned lane = batch ? lane_of(batch) : 0;
     pthread_mutex_unlock(&direct.lock);
-    cl_event end = batch ? end_of_marked(lane) : NULL;
+    cl_event end = batch ? end_of_marked(lane, NULL) : NULL;
     if (!end)
         return false;
     await_marked(device, end);

@@ -30,7 +30,8 @@ static struct lanes {
     /* For the dispatching threads, of which each context may have one. */
     atomic_bool streams;                /* the last larger upload was beside one of those */
     atomic_uint turn[TUTTI_LANE_SLOTS]; /* of the last batch past StarPU */
-    /* Of a GPU, guarded by its `enqueues`. */
+    unsigned given; /* counts batches, and what was appended; guarded by the device's `enqueues` */
+    /* Of a GPU, guarded likewise. */
     unsigned enqueued[TUTTI_LANE_SLOTS]; /* the last turn of those that are on its queue */
     struct end {
         unsigned turn;
@@ -369,6 +370,7 @@ void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
     const struct tutti_real_device *device = batch->device;
     struct lanes *own = &lanes[device->index];
     unsigned slot = tutti_lane_slot(batch->lane);
+    atomic_store_explicit(&batch->given, ++own->given, memory_order_relaxed);
     if (!batch->direct || slot == TUTTI_LANE_SLOTS || !tutti_lanes_are_of_gpu(device))
         return;
     note_turn(own, slot, batch->turn, device->dispatch);
@@ -385,6 +387,7 @@ void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
 void tutti_lanes_append(struct tutti_batch *batch) {
     struct lanes *own = &lanes[batch->device->index];
     unsigned slot = tutti_lane_slot(batch->lane);
+    atomic_store_explicit(&batch->given, ++own->given, memory_order_relaxed);
     own->enqueued[slot] = batch->turn = next_turn(own, slot);
     atomic_fetch_add_explicit(&own->commands[batch->lane], 1, memory_order_relaxed);
     atomic_uint *counter = counter_of(batch, batch->lane);
