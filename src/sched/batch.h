@@ -70,7 +70,7 @@ struct tutti_batch {
 
     bool direct;         /* past StarPU (direct.h, crew.h) */
     bool marked;         /* its end is to be seen while others are behind it */
-    atomic_uint given;   /* counts what the device was given, as this was last (lanes.c) */
+    atomic_uint order;   /* counts what its device was given, up to this one's last (lanes.c) */
     unsigned follows;    /* as its commands do (command.h); 0: none does */
     atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
     unsigned looked;     /* when who watches looked at it first; 0: not yet */

@@ -136,8 +136,8 @@ static void note_over(cl_command_queue queue, const struct tutti_batch *last) {
  * several contexts give it something at the same time.
  */
 static bool is_before(const struct tutti_batch *batch, const struct tutti_batch *other) {
-    return tutti_turn_is_before(atomic_load_explicit(&batch->given, memory_order_relaxed),
-                                atomic_load_explicit(&other->given, memory_order_relaxed));
+    return tutti_turn_is_before(atomic_load_explicit(&batch->order, memory_order_relaxed),
+                                atomic_load_explicit(&other->order, memory_order_relaxed));
 }
 
 /* Notes that what is before the one with that end, on its queue, is over. Lock held. */

@@ -30,7 +30,7 @@ static struct lanes {
     /* For the dispatching threads, of which each context may have one. */
     atomic_bool streams;                /* the last larger upload was beside one of those */
     atomic_uint turn[TUTTI_LANE_SLOTS]; /* of the last batch past StarPU */
-    unsigned given; /* counts batches, and what was appended; guarded by the device's `enqueues` */
+    unsigned order; /* counts batches, and what was appended; guarded by the device's `enqueues` */
     /* Of a GPU, guarded likewise. */
     unsigned enqueued[TUTTI_LANE_SLOTS]; /* the last turn of those that are on its queue */
     struct end {
@@ -366,11 +366,15 @@ static void note_turn(struct lanes *own, unsigned slot, unsigned turn,
     }
 }
 
+static void note_order(struct lanes *own, struct tutti_batch *batch) {
+    atomic_store_explicit(&batch->order, ++own->order, memory_order_relaxed);
+}
+
 void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
     const struct tutti_real_device *device = batch->device;
     struct lanes *own = &lanes[device->index];
     unsigned slot = tutti_lane_slot(batch->lane);
-    atomic_store_explicit(&batch->given, ++own->given, memory_order_relaxed);
+    note_order(own, batch);
     if (!batch->direct || slot == TUTTI_LANE_SLOTS || !tutti_lanes_are_of_gpu(device))
         return;
     note_turn(own, slot, batch->turn, device->dispatch);
@@ -387,7 +391,7 @@ void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
 void tutti_lanes_append(struct tutti_batch *batch) {
     struct lanes *own = &lanes[batch->device->index];
     unsigned slot = tutti_lane_slot(batch->lane);
-    atomic_store_explicit(&batch->given, ++own->given, memory_order_relaxed);
+    note_order(own, batch);
     own->enqueued[slot] = batch->turn = next_turn(own, slot);
     atomic_fetch_add_explicit(&own->commands[batch->lane], 1, memory_order_relaxed);
     atomic_uint *counter = counter_of(batch, batch->lane);
