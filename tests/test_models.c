@@ -32,6 +32,30 @@ START_TEST(probe) {
 }
 END_TEST
 
+/* Another child: how long the kernel takes is as TUTTI_TEST_LOOPS says, for some of its runs. */
+START_TEST(loops) {
+    static const char source[] = "kernel void spin(global volatile int *a, int loops) { for (int i "
+                                 "= 0; i < loops; i++) a[0]++; }";
+    cl_int some = (cl_int)test_size("TUTTI_TEST_LOOPS", 1), sum = 0, seen = 0;
+    cl_mem buffer = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(seen), &seen);
+    cl_program program = make_program(source);
+    cl_kernel spin = make_kernel(program, "spin");
+    ck_ok(clSetKernelArg(spin, 0, sizeof(buffer), &buffer));
+    for (cl_int i = 0; i < 24; i++) {
+        cl_int count = i % 8 < 4 ? i % 4 + 1 : some;
+        ck_ok(clSetKernelArg(spin, 1, sizeof(count), &count));
+        launch(spin, 1);
+        ck_ok(clFinish(queue));
+        sum += count;
+    }
+    read_ints(buffer, &seen, 1);
+    ck_assert_int_eq(seen, sum);
+    ck_ok(clReleaseKernel(spin));
+    ck_ok(clReleaseProgram(program));
+    ck_ok(clReleaseMemObject(buffer));
+}
+END_TEST
+
 static FILE *start(const char *settings, int items) {
     char all[256];
 
@@ -62,6 +86,12 @@ static int models(void) {
         lines++;
     fclose(file);
     return sscanf(line, "end %d", &count) == 1 && count == lines - 1 ? count : -1;
+}
+
+static const char *run_loops(int some) {
+    char all[128];
+    snprintf(all, sizeof(all), "POCL_DEVICES=basic TUTTI_TEST_LOOPS=%d", some);
+    return test_finish_again(test_start_again(all, "--loops"));
 }
 
 static void write_text(const char *text) {
@@ -117,6 +147,18 @@ START_TEST(a_decimal_comma) {
     }
     end();
     skip_if(absent, "no locale with a decimal comma can be made");
+}
+END_TEST
+
+/* One for all integer arguments, and for each of them only if they make a difference. */
+START_TEST(of_integer_arguments) {
+    begin();
+    run_loops(5);
+    ck_assert_int_eq(models(), 1);
+    run_loops(20000000);
+    ck_assert_int_ge(models(), 3);
+    ck_assert_int_le(models(), 6);
+    end();
 }
 END_TEST
 
@@ -190,9 +232,10 @@ START_TEST(processes_at_once_lose_nothing) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const child[] = {probe};
+    const TTest *const child[] = {probe}, *const other_child[] = {loops};
     const TTest *const tests[] = {what_was_learnt_is_read_again,
                                   a_decimal_comma,
+                                  of_integer_arguments,
                                   none_is_kept,
                                   a_place_is_made,
                                   damaged_files_are_ignored,
@@ -202,5 +245,7 @@ int main(int argc, char **argv) {
         setlocale(LC_ALL, "");
         return test_main(1, argv, child, COUNT(child));
     }
+    if (argc > 1 && strcmp(argv[1], "--loops") == 0)
+        return test_main(1, argv, other_child, COUNT(other_child));
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }

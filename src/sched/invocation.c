@@ -53,7 +53,7 @@ struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) 
     for (unsigned i = 0; i < call->count; i++)
         tutti_model_mix(&key, tutti_mem_bytes(call->mem[i]));
     tutti_model_shape(&key, shape);
-    return tutti_model_find(&key);
+    return tutti_model_of_integers(tutti_model_find(&key), call->arguments->integers);
 }
 
 unsigned tutti_invocation_devices(const struct tutti_invocation *call) {
@@ -84,7 +84,8 @@ struct recent {
     struct tutti_range range;
     unsigned of_function;     /* devices that had the kernel */
     unsigned count;
-    uint64_t sizes; /* of the memory objects */
+    uint64_t sizes;    /* of the memory objects */
+    uint64_t integers; /* among the other arguments */
     unsigned devices;
     struct tutti_model *model;
 };
@@ -109,6 +110,7 @@ static __attribute__((noinline)) struct recent *remember(const struct tutti_invo
                                   .of_function = of_function,
                                   .count = call->count,
                                   .sizes = sizes,
+                                  .integers = call->arguments->integers,
                                   .devices = tutti_invocation_devices(call),
                                   .model = tutti_invocation_model(call)};
     return recent;
@@ -122,7 +124,8 @@ struct tutti_model *tutti_invocation_recall(const struct tutti_invocation *call,
     for (unsigned i = 0; i < call->count; i++)
         tutti_model_mix(&key, tutti_mem_bytes(call->mem[i]));
     if (!recent || recent->of_function != of_function || recent->count != call->count ||
-        recent->sizes != key.sizes || !is_like(&recent->range, call->range))
+        recent->sizes != key.sizes || recent->integers != call->arguments->integers ||
+        !is_like(&recent->range, call->range))
         recent = remember(call, of_function, key.sizes);
     *devices = recent ? recent->devices : 0;
     return recent ? recent->model : NULL;

@@ -26,6 +26,15 @@
 #define ONE_OF_SHORT 128
 #define ONE_OF_SHORT_CALLS 16
 #define STORED_RUNS_AGAIN 2 /* one that was kept on disk is measured so often at first */
+/*
+ * Models for integer arguments of one kernel and sizes: so many until their times differ by a
+ * factor, and by some µs, and then.
+ */
+#define MOST_ALIKE 8
+#define MOST_DIFFERENT 64
+#define DIFFERENT 2.0
+#define DIFFERENT_TIME 20.0
+#define LEARNT_AT_FIRST 2 /* times */
 /* Guess for a work-item that nobody measured: about 100 cycles of one lane. */
 #define CYCLES_PER_ITEM 100.0
 #define LANES_GPU 64.0
@@ -76,9 +85,15 @@ struct tutti_model {
     struct tutti_first_launch *first;       /* so is that; and for copies, which are no kernels */
     _Atomic double time[TUTTI_MAX_DEVICES]; /* µs, by kind of device; 0: not measured */
     atomic_uint runs[TUTTI_MAX_DEVICES];
-    atomic_bool learnt[TUTTI_MAX_DEVICES]; /* in this process */
+    atomic_uint learnt[TUTTI_MAX_DEVICES]; /* so often in this process */
     atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs to be measured, as the time may be wrong */
     atomic_uint tried;                     /* bits, by kind of device */
+    struct tutti_model *_Atomic base;      /* the same for any integer arguments; NULL: this is */
+    struct tutti_model *next_of_integers;  /* of that */
+    /* Of such a one: those for some, and does it make a difference which they are? */
+    struct tutti_model *_Atomic of_integers;
+    atomic_uint count_of_integers;
+    atomic_bool differs;
 };
 
 static struct {
@@ -160,6 +175,46 @@ static void relate(struct tutti_model *model, unsigned kind, double time) {
     atomic_fetch_add_explicit(&models.generation, 1, memory_order_relaxed);
 }
 
+static double load(const _Atomic double *value) {
+    return atomic_load_explicit(value, memory_order_relaxed);
+}
+
+static struct tutti_model *load_base(const struct tutti_model *model) {
+    return atomic_load_explicit(&model->base, memory_order_acquire);
+}
+
+/*
+ * Does the kernel take longer with some integer arguments than with others, of which one may be the
+ * time itself? Each measured more than once: it may have been interrupted.
+ */
+static void look_for_difference(struct tutti_model *base, unsigned kind, double least) {
+    double most = least;
+    for (const struct tutti_model *model = atomic_load(&base->of_integers); model;
+         model = model->next_of_integers) {
+        double time = load(&model->time[kind]);
+        if (time == 0 || atomic_load(&model->learnt[kind]) == 1)
+            continue;
+        most = time > most ? time : most;
+        least = least == 0 || time < least ? time : least;
+    }
+    if (most > DIFFERENT * least && most > least + DIFFERENT_TIME)
+        atomic_store(&base->differs, true);
+}
+
+/* Was it measured anywhere? */
+static bool is_known(const struct tutti_model *model) {
+    bool known = false;
+    for (unsigned d = 0; d < tutti_devices()->count && !known; d++)
+        known = load(&model->time[d]) > 0;
+    return known;
+}
+
+/* What is known of it: by its integer arguments, if those make a difference, or by all others. */
+static const struct tutti_model *telling(const struct tutti_model *model) {
+    const struct tutti_model *base = model ? load_base(model) : NULL;
+    return base && !(atomic_load(&base->differs) && is_known(model)) ? base : model;
+}
+
 /* The first device of that kind, which stands for all; the number of devices when there is none. */
 static unsigned kind_with(uint64_t identity) {
     const struct tutti_device_list *list = tutti_devices();
@@ -196,10 +251,53 @@ struct tutti_model *tutti_model_find(const struct tutti_model_key *key) {
     return model;
 }
 
+/* For integer arguments that are new; NULL: there are too many. With the lock held. */
+static struct tutti_model *add_for_integers(struct tutti_model *base,
+                                            const struct tutti_model_key *key) {
+    unsigned most = base->differs ? MOST_DIFFERENT : MOST_ALIKE;
+    struct tutti_model *model = *place_of(key); /* of an earlier process, maybe */
+    if (!model && base->count_of_integers < most)
+        model = find_or_make(key);
+    if (!model || model->base)
+        return model;
+    base->count_of_integers++;
+    model->next_of_integers = base->of_integers;
+    base->of_integers = model;
+    model->base = base;
+    for (unsigned d = 0; d < tutti_devices()->count; d++)
+        look_for_difference(base, d, 0);
+    return model;
+}
+
+struct tutti_model *tutti_model_of_integers(struct tutti_model *base, uint64_t integers) {
+    if (!base || integers == 0)
+        return base;
+    struct tutti_model_key key = base->key;
+    uint64_t shape = key.sizes >> TUTTI_MODEL_SHAPE;
+    tutti_model_mix(&key, integers);
+    tutti_model_shape(&key, shape);
+    struct tutti_model *model = atomic_load_explicit(place_of(&key), memory_order_acquire);
+    if (model && load_base(model)) /* as for all but the first run: no lock */
+        return model;
+    if (!model && atomic_load_explicit(&base->count_of_integers, memory_order_relaxed) >=
+                      (atomic_load(&base->differs) ? MOST_DIFFERENT : MOST_ALIKE))
+        return base;
+    pthread_mutex_lock(&models.lock);
+    model = add_for_integers(base, &key);
+    pthread_mutex_unlock(&models.lock);
+    return model ? model : base;
+}
+
 static bool learnt_here(const struct tutti_model_entry *entry) {
     unsigned kind = kind_with(entry->identity);
     const struct tutti_model *model = *place_of(&entry->key);
     return model && kind < tutti_devices()->count && model->learnt[kind];
+}
+
+/* What integer arguments do not change is known by that alone. */
+static bool is_kept(const struct tutti_model *model) {
+    const struct tutti_model *base = load_base(model);
+    return !base || atomic_load(&base->differs);
 }
 
 void tutti_model_keep(void) {
@@ -210,13 +308,13 @@ void tutti_model_keep(void) {
     for (unsigned b = 0; b < BUCKETS; b++)
         for (struct tutti_model *model = models.bucket[b]; model; model = model->next)
             for (unsigned d = 0; d < list->count; d++)
-                room += model->learnt[d];
+                room += model->learnt[d] > 0;
     if (room)
         entries = malloc(room * sizeof(*entries));
     for (unsigned b = 0; b < BUCKETS && entries; b++)
         for (struct tutti_model *model = models.bucket[b]; model; model = model->next)
             for (unsigned d = 0; d < list->count; d++)
-                if (model->learnt[d] && count < room)
+                if (model->learnt[d] && is_kept(model) && count < room)
                     entries[count++] = (struct tutti_model_entry){
                         model->key, list->device[d]->identity, model->time[d]};
     tutti_model_store_add(entries, count, learnt_here);
@@ -231,10 +329,6 @@ static double rate(const struct tutti_real_device *device) {
     if (tutti_device_interprets(device))
         return RATE_INTERPRETER;
     return units * clock * (device->type & CL_DEVICE_TYPE_GPU ? LANES_GPU : LANES_CPU);
-}
-
-static double load(const _Atomic double *value) {
-    return atomic_load_explicit(value, memory_order_relaxed);
 }
 
 /* By another size of the kernel on that kind of device; 0: none that tells anything. */
@@ -272,6 +366,7 @@ static double ratio(const struct tutti_model *model, const struct tutti_real_dev
 
 double tutti_model_estimate(const struct tutti_model *model, const struct tutti_real_device *device,
                             enum tutti_certainty *certainty) {
+    model = telling(model);
     *certainty = model ? TUTTI_GUESSED : TUTTI_MEASURED;
     if (!model)
         return LEAST_MICROSECONDS;
@@ -314,6 +409,8 @@ struct tutti_first_launch *tutti_model_first_launch(const struct tutti_model *mo
 
 void tutti_model_try(struct tutti_model *model, const struct tutti_real_device *device,
                      bool tries) {
+    struct tutti_model *base = model ? load_base(model) : NULL;
+    model = base ? base : model;
     if (model && tries)
         atomic_fetch_or_explicit(&model->tried, 1u << device->kind, memory_order_relaxed);
     else if (model)
@@ -321,6 +418,8 @@ void tutti_model_try(struct tutti_model *model, const struct tutti_real_device *
 }
 
 bool tutti_model_is_tried(const struct tutti_model *model, const struct tutti_real_device *device) {
+    const struct tutti_model *base = model ? load_base(model) : NULL;
+    model = base ? base : model;
     return model && atomic_load_explicit(&model->tried, memory_order_relaxed) & 1u << device->kind;
 }
 
@@ -330,17 +429,20 @@ unsigned tutti_model_generation(void) {
 
 bool tutti_model_is_measured(const struct tutti_model *model,
                              const struct tutti_real_device *device) {
+    model = telling(model);
     return model && load(&model->time[device->kind]) > 0;
 }
 
 bool tutti_model_is_within(const struct tutti_model *model, const struct tutti_real_device *device,
                            double most) {
+    model = telling(model);
     double time = model ? load(&model->time[device->kind]) : 0;
     return time > 0 && time <= most;
 }
 
 double tutti_model_measured(const struct tutti_model *model) {
     double least = 0;
+    model = telling(model);
     for (unsigned d = 0; model && d < tutti_devices()->count; d++) {
         double time = load(&model->time[d]);
         if (time > 0 && (least == 0 || time < least))
@@ -359,14 +461,23 @@ static bool is_drawn(uint32_t run, uint32_t one_of /* a power of two */) {
     return ((run ^ run >> 16) & (one_of - 1)) == 0;
 }
 
+/* One more run there; returns how many there were before. Of several threads' one may be lost. */
+static unsigned count_run(struct tutti_model *model, unsigned kind) {
+    unsigned runs = atomic_load_explicit(&model->runs[kind], memory_order_relaxed);
+    atomic_store_explicit(&model->runs[kind], runs + 1, memory_order_relaxed);
+    return runs;
+}
+
 enum tutti_measuring tutti_model_measures(struct tutti_model *model,
                                           const struct tutti_real_device *device) {
     if (!model)
         return TUTTI_NOT_MEASURED;
     unsigned kind = device->kind;
-    /* Of several threads' one may be lost. */
-    unsigned runs = atomic_load_explicit(&model->runs[kind], memory_order_relaxed);
-    atomic_store_explicit(&model->runs[kind], runs + 1, memory_order_relaxed);
+    struct tutti_model *base = load_base(model);
+    bool fresh = base && count_run(model, kind) < FIRST_RUNS &&
+                 atomic_load_explicit(&model->learnt[kind], memory_order_relaxed) < LEARNT_AT_FIRST;
+    model = base ? base : model;
+    unsigned runs = count_run(model, kind);
     bool is_short = load(&model->time[kind]) < SHORT,
          in_call = tutti_device_executes_in_call(device);
     if (runs < FIRST_RUNS)
@@ -374,7 +485,7 @@ enum tutti_measuring tutti_model_measures(struct tutti_model *model,
     unsigned one_of = in_call    ? is_short ? ONE_OF_SHORT_CALLS : 1
                       : is_short ? ONE_OF_SHORT
                                  : ONE_OF;
-    if (atomic_load_explicit(&model->doubts[kind], memory_order_relaxed) == 0 &&
+    if (!fresh && atomic_load_explicit(&model->doubts[kind], memory_order_relaxed) == 0 &&
         !is_drawn(runs, one_of))
         return TUTTI_NOT_MEASURED;
     return in_call ? TUTTI_MEASURED_BY_CALL : TUTTI_MEASURED_BY_DRIVER;
@@ -382,17 +493,13 @@ enum tutti_measuring tutti_model_measures(struct tutti_model *model,
 
 void tutti_model_doubt(struct tutti_model *model, const struct tutti_real_device *device) {
     unsigned none = 0;
+    struct tutti_model *base = model ? load_base(model) : NULL;
+    model = base ? base : model;
     if (model)
         atomic_compare_exchange_strong(&model->doubts[device->kind], &none, 1);
 }
 
-void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
-                       double time) {
-    if (!model)
-        return;
-    if (time <= 0)
-        time = LEAST_MICROSECONDS / 10; /* 0 means "not measured" */
-    tutti_first_launch_end(model->first, device);
+static void learn(struct tutti_model *model, const struct tutti_real_device *device, double time) {
     unsigned kind = device->kind;
     _Atomic double *learnt = &model->time[kind];
     double before = atomic_load_explicit(learnt, memory_order_relaxed), after;
@@ -410,12 +517,29 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
         after = before > 0 ? before + weight * (time - before) : time;
     } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,
                                                     memory_order_relaxed));
-    if (before == 0) { /* other threads may be as early: each time counts */
+    if (before == 0 && !load_base(model)) { /* other threads may be as early: each time counts */
         pthread_mutex_lock(&models.lock);
         relate(model, kind, time);
         pthread_mutex_unlock(&models.lock);
     }
-    atomic_store_explicit(&model->learnt[kind], true, memory_order_relaxed);
+    atomic_fetch_add_explicit(&model->learnt[kind], 1, memory_order_relaxed);
+}
+
+void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device *device,
+                       double time) {
+    if (!model)
+        return;
+    if (time <= 0)
+        time = LEAST_MICROSECONDS / 10; /* 0 means "not measured" */
+    tutti_first_launch_end(model->first, device);
+    struct tutti_model *base = load_base(model);
+    if (base) {
+        learn(model, device, time);
+        look_for_difference(base, device->kind, 0);
+    } else if (atomic_load(&model->of_integers)) { /* there were too many others */
+        look_for_difference(model, device->kind, time);
+    }
+    learn(base ? base : model, device, time);
 }
 
 unsigned tutti_model_count(const struct tutti_real_device *device) {
@@ -423,7 +547,7 @@ unsigned tutti_model_count(const struct tutti_real_device *device) {
     pthread_mutex_lock(&models.lock);
     for (unsigned b = 0; b < BUCKETS; b++)
         for (struct tutti_model *model = models.bucket[b]; model; model = model->next)
-            count += model->time[kind] > 0;
+            count += model->time[kind] > 0 && is_kept(model);
     pthread_mutex_unlock(&models.lock);
     return count;
 }

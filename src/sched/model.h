@@ -8,7 +8,8 @@
 
 /*
  * How long a kernel takes on each real device, learnt from the devices' own timestamps. One model
- * for each kernel, index space and sizes of memory. Kept on disk from one process to the next.
+ * for each kernel, index space and sizes of memory, and where the kernel's integer arguments make a
+ * difference, one for each of their values as well. Kept on disk from one process to the next.
  */
 struct tutti_model_key {
     uint64_t code;  /* identity of the kernel's code */
@@ -37,6 +38,13 @@ struct tutti_model;
  * memory, which the other functions accept.
  */
 struct tutti_model *tutti_model_find(const struct tutti_model_key *key);
+
+/*
+ * The model for those integer arguments (a hash of them; 0: there are none) of a kernel with that
+ * model, which is what is known for others. The same, if there are too many different ones: of a
+ * kernel that takes as long with any, few; those that count its launches tell nothing.
+ */
+struct tutti_model *tutti_model_of_integers(struct tutti_model *model, uint64_t integers);
 
 /*
  * Expected time on the device, in µs, and how it is known. In this order: measured there; on

@@ -4,8 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What the program names itself may be. */
+static bool may_be_integer(const char *type_name) {
+    static const char *const real[] = {"float", "double", "half"};
+    bool may = true;
+    for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++)
+        may = may && strncmp(type_name, real[i], strlen(real[i])) != 0;
+    return may;
+}
+
 void tutti_argument_info_classify(struct tutti_argument_info *info) {
-    info->reads_only = info->writes_only = false;
+    info->reads_only = info->writes_only = info->may_be_integer = false;
     if (info->access != CL_KERNEL_ARG_ACCESS_NONE) {
         info->kind = TUTTI_ARGUMENT_IMAGE;
         info->reads_only = info->access == CL_KERNEL_ARG_ACCESS_READ_ONLY;
@@ -21,6 +30,7 @@ void tutti_argument_info_classify(struct tutti_argument_info *info) {
                            (info->type_qualifier & CL_KERNEL_ARG_TYPE_CONST) != 0;
     } else {
         info->kind = TUTTI_ARGUMENT_VALUE;
+        info->may_be_integer = may_be_integer(info->type_name);
     }
 }
 

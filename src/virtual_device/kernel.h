@@ -22,6 +22,7 @@ struct tutti_argument_info {
     enum tutti_argument_kind kind;
     bool reads_only;  /* const or __constant pointer, read_only image: the kernel can't write it */
     bool writes_only; /* write_only image */
+    bool may_be_integer; /* a value, by the name of its type: how long it takes may depend on it */
     cl_kernel_arg_address_qualifier address;
     cl_kernel_arg_access_qualifier access;
     cl_kernel_arg_type_qualifier type_qualifier;
@@ -49,6 +50,7 @@ struct tutti_argument {
  */
 struct tutti_arguments {
     unsigned count;
+    uint64_t integers; /* hash of those that may be integers; 0: there is none */
     struct tutti_argument argument[];
 };
 

@@ -22,6 +22,25 @@ struct tutti_arguments *tutti_kernel_arguments_new(unsigned count) {
     return arguments;
 }
 
+#define LARGEST_INTEGERS ((size_t)16) /* a vector; larger ones are structures */
+
+/* What the argument makes of the hash of all integers. */
+static uint64_t hash_integer(const struct tutti_argument_info *info, cl_uint index,
+                             const struct tutti_argument *argument) {
+    uint64_t hash = (index + 1) * 0xd6e8feb86659fd93u, part;
+    if (!info[index].may_be_integer || !argument->value || argument->size > LARGEST_INTEGERS)
+        return 0;
+    for (size_t at = 0; at < argument->size; at += sizeof(part)) {
+        size_t left = argument->size - at;
+        part = 0;
+        memcpy(&part, (const char *)argument->value + at,
+               left < sizeof(part) ? left : sizeof(part));
+        hash = (hash ^ part) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
 /*
  * A kernel does not keep the memory objects that are its arguments (OpenCL 1.2, 5.7.2,
  * clSetKernelArg); it keeps their bytes, to tell whether they are still alive.
@@ -70,6 +89,7 @@ static cl_int copy_arguments(const struct tutti_arguments *from, struct tutti_ar
     if (!to)
         return CL_OUT_OF_HOST_MEMORY;
     to->count = from->count;
+    to->integers = from->integers;
     char *bytes = (char *)to + head;
     for (unsigned i = 0; i < from->count; i++) {
         struct tutti_argument *argument = &to->argument[i];
@@ -213,12 +233,15 @@ static cl_int change(cl_kernel kernel, cl_uint index, size_t size, const void *v
     if (checked && !(old.set && old.size == size))
         error = check_on_lead(kernel, index, size, value);
     if (error == CL_SUCCESS && info->kind == TUTTI_ARGUMENT_VALUE) {
+        kernel->arguments->integers ^= hash_integer(kernel->info, index, &old);
         /* The size of a value never changes: its bytes are allocated once. */
         argument.value = old.value && old.size == size ? old.value : malloc(size);
         if (argument.value)
             memcpy(argument.value, value, size);
         else
             error = CL_OUT_OF_HOST_MEMORY;
+        kernel->arguments->integers ^=
+            hash_integer(kernel->info, index, error == CL_SUCCESS ? &argument : &old);
     }
     if (error == CL_SUCCESS) {
         tutti_object_retain_bytes(argument.mem);
@@ -290,6 +313,7 @@ cl_int tutti_kernel_set_reached(cl_kernel kernel, const cl_mem *mem, unsigned co
     }
     pthread_mutex_lock(&kernel->lock);
     struct tutti_arguments *old = kernel->arguments;
+    arguments->integers = old->integers;
     memcpy(arguments->argument, old->argument, declared * sizeof(old->argument[0]));
     kernel->arguments = arguments;
     pthread_mutex_unlock(&kernel->lock);
@@ -319,6 +343,7 @@ static cl_int clone_argument(cl_kernel clone, cl_uint index, const struct tutti_
     if (error == CL_SUCCESS) {
         *to = *from;
         to->value = value;
+        clone->arguments->integers ^= hash_integer(clone->info, index, to);
         tutti_object_retain_bytes(to->mem);
         tutti_object_retain(to->sampler);
     }
