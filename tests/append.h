@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Short kernels behind each other on a GPU, whose events nobody wants, go to the driver with the
- * command before them. PoCL stands in for the GPU, with kernels of 6 µs.
+ * command before them. PoCL stands in for the GPU, with kernels of 6 µs, where the includer does
+ * not say what LENGTH they have, in ns.
  */
 #ifndef TUTTI_TESTS_APPEND_H
 #define TUTTI_TESTS_APPEND_H
@@ -10,10 +11,15 @@
 
 #include <stdatomic.h>
 
-enum { N = 64, SOME = 20, MANY = 400, MOST = 16, LENGTH = 6000 /* ns */, SLOW = 2000000 /* ns */ };
+#ifndef LENGTH
+#define LENGTH 6000
+#endif
 
-static const char source[] = "kernel void turn(global int *a, int i) {"
-                             "    int k = get_global_id(0); a[k] = a[k] * 3 + i; }"
+enum { N = 64, SOME = 20, MANY = 400, MOST = 16, SLOW = 2000000 /* ns */ };
+
+/* How long `turn` takes does not depend on its number, which is no integer (sched/model.h). */
+static const char source[] = "kernel void turn(global int *a, float i) {"
+                             "    int k = get_global_id(0); a[k] = a[k] * 3 + (int)i; }"
                              "kernel void part(global int *a, int i) {"
                              "    int k = get_global_id(0); a[k] = a[k] * 3 + i; }"
                              "kernel void gather(global const int *from, global int *to) {"
@@ -79,8 +85,12 @@ static inline void keep_events(void) {
 
 static void run(cl_command_queue in, cl_kernel kernel, int i, cl_int number, cl_event *event) {
     const size_t items = N;
+    const float as_float = (float)number;
     ck_ok(clSetKernelArg(kernel, 0, sizeof(cl_mem), &buffer[i]));
-    ck_ok(clSetKernelArg(kernel, 1, sizeof(number), &number));
+    if (kernel == part)
+        ck_ok(clSetKernelArg(kernel, 1, sizeof(number), &number));
+    else
+        ck_ok(clSetKernelArg(kernel, 1, sizeof(as_float), &as_float));
     ck_ok(clEnqueueNDRangeKernel(in, kernel, 1, NULL, &items, NULL, 0, NULL, event));
     want[i] = want[i] * 3 + (cl_uint)number;
 }
@@ -170,7 +180,7 @@ static void end(void) {
 /* So many of the last MANY kernels, at least; on a busy machine the GPU may be far behind. */
 static int appended(void) { return test_log_count("behind another one"); }
 
-static void CL_CALLBACK add_one(void *arguments) {
+static inline void CL_CALLBACK add_one(void *arguments) {
     cl_int *seen = *(cl_int **)arguments;
     for (int i = 0; i < N; i++)
         seen[i]++;

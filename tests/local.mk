@@ -64,6 +64,7 @@ TUTTI_TESTS = \
 	tests/test_beside \
 	tests/test_append \
 	tests/test_append_chance \
+	tests/test_append_lanes \
 	tests/test_far_ahead \
 	tests/test_two_gpus \
 	tests/test_pass \
@@ -176,6 +177,9 @@ tests_test_pass_LDADD = $(TEST_LIBS)
 tests_test_append_SOURCES = tests/test_append.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_LDADD = $(TEST_LIBS)
+tests_test_append_lanes_SOURCES = tests/test_append_lanes.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_append_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_append_lanes_LDADD = $(TEST_LIBS)
 tests_test_append_chance_SOURCES = tests/test_append_chance.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_chance_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_chance_LDADD = $(TEST_LIBS)

@@ -283,7 +283,8 @@ static void *run_in_thread(void *argument) {
     int i = own->number;
     for (cl_int k = 0; k < MANY; k++) {
         ck_ok(clSetKernelArg(own->kernel, 0, sizeof(cl_mem), &buffer[i]));
-        ck_ok(clSetKernelArg(own->kernel, 1, sizeof(k), &k));
+        float number = (float)k;
+        ck_ok(clSetKernelArg(own->kernel, 1, sizeof(number), &number));
         ck_ok(clEnqueueNDRangeKernel(queues[i], own->kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
         if (k % 50 == 49)
             ck_ok(clFinish(queues[i]));

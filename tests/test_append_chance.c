@@ -29,7 +29,7 @@ static void launch_by_chance(cl_command_queue in, cl_uint waits, const cl_event 
     const size_t items = N;
     int from = draw(BUFFERS), to = (from + 1 + draw(BUFFERS - 1)) % BUFFERS;
     bool gathers = draw(3) == 0;
-    cl_int number = draw(1000);
+    const float number = (float)draw(1000);
     cl_kernel kernel = gathers ? gather : turn;
     ck_ok(clSetKernelArg(kernel, 0, sizeof(cl_mem), &buffer[from]));
     ck_ok(gathers ? clSetKernelArg(kernel, 1, sizeof(cl_mem), &buffer[to])

@@ -6,7 +6,10 @@
 
 struct tutti_device_use;
 
-/* Lanes of a GPU whose batches wait for those of the others (lanes.h). */
+/* Lanes of a device (lanes.h), a bit for each. */
+typedef uint64_t tutti_lane_set;
+
+/* Lanes of a GPU whose batches wait for those of the others. */
 #define TUTTI_LANE_SLOTS 4
 
 /*
@@ -37,11 +40,11 @@ struct tutti_stay {
     bool open, writing; /* it is acquired; the first one writes */
     /*
      * Batches past StarPU (direct.c) that are not over, and those of them that write; and their
-     * lanes, as bits, for the dispatching thread: of all since there were none, and of the last one
+     * lanes, for the dispatching thread: of all since there were none, and of the last one
      * that writes.
      */
     atomic_uint under_way, writers;
-    unsigned lanes, written;
+    tutti_lane_set lanes, written;
     /* The turns (batch.h) of the last one in each slot (lanes.h), and of the last one that writes.
      */
     unsigned turn[TUTTI_LANE_SLOTS], wrote;

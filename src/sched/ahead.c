@@ -143,17 +143,23 @@ bool tutti_ahead_has_time(const struct tutti_real_device *device,
 }
 
 bool tutti_ahead_has_lane(const struct tutti_real_device *device, unsigned count, unsigned length,
-                          unsigned devices) {
-    unsigned most = tutti_is_one_device(devices) ? MOST_STREAMED : count * MOST_AHEAD_IN_LANE;
+                          unsigned devices, bool behind) {
+    unsigned most =
+        behind || tutti_is_one_device(devices) ? MOST_STREAMED : count * MOST_AHEAD_IN_LANE;
     return !is_delayed(device) && atomic_load(&commands[device->index]) + length <= most;
 }
 
-bool tutti_ahead_may_append(const struct tutti_real_device *device) {
+bool tutti_ahead_may_append(const struct tutti_batch *batch) {
+    const struct tutti_real_device *device = batch->device;
     unsigned d = device->index, under_way = atomic_load(&commands[d]);
-    bool marks = under_way >= MARKED && atomic_load(&unmarked[d][0]) >= MARKED - 1;
-    unsigned most = under_way >= MOST && has_others(device) ? MOST : MOST_OF_STREAM;
-    return !tutti_room_working(device) && !is_delayed(device) && !atomic_load(&lone[d]) &&
-           under_way < most && !marks; /* a command is, then */
+    bool aside = tutti_lane_is_aside(batch->lane);
+    bool marks = !aside && under_way >= MARKED && atomic_load(&unmarked[d][0]) >= MARKED - 1;
+    unsigned most = aside                                     ? MOST_STREAMED
+                    : under_way >= MOST && has_others(device) ? MOST
+                                                              : MOST_OF_STREAM;
+    return !tutti_room_working(device) && !is_delayed(device) &&
+           (batch->shares || !atomic_load(&lone[d])) && under_way < most &&
+           !marks; /* a command is, then */
 }
 
 static void count_plain(unsigned device, int more) {
@@ -162,10 +168,18 @@ static void count_plain(unsigned device, int more) {
     atomic_store_explicit(&plain[device], now, memory_order_relaxed);
 }
 
-void tutti_ahead_append(const struct tutti_batch *batch) {
+static void count_lone(struct tutti_batch *batch, double time) {
+    batch->lone_time += (unsigned)time;
+    atomic_fetch_add(&lone[batch->device->index], (unsigned)time);
+}
+
+void tutti_ahead_append(struct tutti_batch *batch, double time) {
     unsigned d = batch->device->index;
     count_plain(d, -1);
-    atomic_fetch_add(&unmarked[d][0], 1);
+    if (batch->lone)
+        count_lone(batch, time);
+    if (!tutti_lane_is_aside(batch->lane))
+        atomic_fetch_add(&unmarked[d][0], 1);
     if (!batch->computes)
         atomic_fetch_add(&transfers[d], 1);
     if (atomic_fetch_add(&commands[d], 1) + 1 >= CLOSE)
@@ -197,11 +211,13 @@ static void count_commands(struct tutti_batch *batch) {
     }
     if (!tutti_lanes_are_of_gpu(batch->device))
         return;
+    batch->marked = lets_others_go(batch);
+    if (tutti_lane_is_aside(batch->lane))
+        return;
     bool transfer = batch->lane >= TUTTI_LANE_UPLOADS;
     atomic_uint *unmarked_here = &unmarked[d][transfer ? tutti_lane_slot(batch->lane) : 0];
     unsigned since = atomic_fetch_add(unmarked_here, batch->length) + batch->length;
-    batch->marked = (before >= MARKED && since >= (transfer ? MARKED_TRANSFERS : MARKED)) ||
-                    lets_others_go(batch);
+    batch->marked |= before >= MARKED && since >= (transfer ? MARKED_TRANSFERS : MARKED);
     if (batch->marked)
         atomic_store(unmarked_here, 0);
     if (before + batch->length >= CLOSE)
@@ -213,13 +229,13 @@ bool tutti_ahead_enter(struct tutti_batch *batch) {
     batch->wait = tutti_ahead_busy(batch->device);
     if (!batch->lone)
         return false;
-    atomic_fetch_add(&lone[batch->device->index], (unsigned)batch->expected);
+    count_lone(batch, batch->expected);
     return batch->device->at_home && atomic_fetch_add(&lone_at_home, 1) > 0;
 }
 
 void tutti_ahead_leave(const struct tutti_batch *batch) {
     if (batch->lone) {
-        atomic_fetch_sub(&lone[batch->device->index], (unsigned)batch->expected);
+        atomic_fetch_sub(&lone[batch->device->index], batch->lone_time);
         if (batch->device->at_home)
             atomic_fetch_sub(&lone_at_home, 1);
         tutti_policy_look_again(batch->device);

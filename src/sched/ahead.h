@@ -16,9 +16,12 @@
 bool tutti_ahead_has_time(const struct tutti_real_device *device,
                           const struct tutti_device_task *first, unsigned length, bool behind);
 
-/* Have `count` lanes time for so many commands, which may execute on those devices (bits)? */
+/*
+ * Have `count` lanes time for so many commands, which may execute on those devices (bits)?
+ * `behind`: they come after others there, so that no other device could begin them sooner.
+ */
 bool tutti_ahead_has_lane(const struct tutti_real_device *device, unsigned count, unsigned length,
-                          unsigned devices);
+                          unsigned devices, bool behind);
 
 /*
  * The device of the batch has that to do, too; says if its end is to be seen while others are
@@ -28,10 +31,10 @@ bool tutti_ahead_enter(struct tutti_batch *batch);
 /* And not any more. By any thread. */
 void tutti_ahead_leave(const struct tutti_batch *batch);
 
-/* Has it time for a short kernel behind what it has, in a batch that it has? */
-bool tutti_ahead_may_append(const struct tutti_real_device *device);
-/* The batch has one more. */
-void tutti_ahead_append(const struct tutti_batch *batch);
+/* Has the batch's device time for a short kernel behind what it has, in that batch? */
+bool tutti_ahead_may_append(const struct tutti_batch *batch);
+/* The batch has one more, which takes so many µs. */
+void tutti_ahead_append(struct tutti_batch *batch, double time);
 
 /* One of its batches lacks a stay, or has it now, by any thread: nothing may pass it. */
 void tutti_ahead_delay(const struct tutti_real_device *device, bool begins);

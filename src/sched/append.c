@@ -13,18 +13,27 @@
 #include "sched/statistics.h"
 #include "virtual_device/driver.h"
 
-/* µs: longer ones might share the device with others, and a command costs little beside them. */
+/*
+ * µs of a kernel: a longer one might be on another device, or lane, and a command costs little
+ * beside it. Not so what shares the device with others, and comes after the one before it anyway:
+ * of fifteen at once each takes no longer than a command.
+ */
 #define LONGEST (2 * TUTTI_LAUNCH_TIME)
+#define LONGEST_SHARING 300.0
 #define VAIN 16 /* attempts */
-#define MOST 30 /* to one command */
+/* To one command, and µs that they take: its end is seen no sooner than theirs. */
+#define MOST 30
+#define MOST_TIME 1000.0
 
 void tutti_append_note(struct tutti_batch *batch) {
     const struct tutti_device_task *last = batch->first;
     while (last->next)
         last = last->next;
     cl_command_queue queue = last->command.event->queue;
-    if (!tutti_lanes_are_of_gpu(batch->device) || !(TUTTI_FIRST_LANES & 1u << batch->lane) ||
-        batch->marked || batch->lone || batch->shares || last->command.host ||
+    bool in_lane =
+        TUTTI_FIRST_LANES & tutti_lane_bit(batch->lane) || tutti_lane_is_aside(batch->lane);
+    if (!tutti_lanes_are_of_gpu(batch->device) || !in_lane || batch->marked ||
+        (batch->lone && !batch->shares) || last->measured || last->command.host ||
         !tutti_queue_in_order(queue))
         return;
     atomic_fetch_add(&batch->user.references, 1);
@@ -73,10 +82,21 @@ static struct tutti_device_use *find_use(const struct tutti_batch *batch,
 static bool is_in_order(struct tutti_view *view, const struct tutti_stay *stay,
                         const struct tutti_batch *batch) {
     const struct tutti_batch *last = tutti_batch_last_of(view);
-    unsigned elsewhere = stay->lanes & ~(1u << batch->lane);
+    tutti_lane_set elsewhere = stay->lanes & ~tutti_lane_bit(batch->lane);
     return (!last ||
             (last->direct && last->device == batch->device && last->lane == batch->lane)) &&
            !(elsewhere && atomic_load(&stay->under_way) > 0);
+}
+
+/* Does it come after the batch, by what both use, or is the device theirs alone? */
+static bool is_no_better_beside(const struct addition *addition, unsigned found) {
+    const struct tutti_batch *batch = addition->batch;
+    bool after = !batch->shares;
+    for (unsigned i = 0; i < found && !after; i++) {
+        const struct tutti_device_use *use = &addition->use[i], *own = find_use(batch, use->view);
+        after = own && (own->mode != STARPU_R || use->mode != STARPU_R);
+    }
+    return after;
 }
 
 /* False: the kernel has to be a command. References to stays that were taken are to be released. */
@@ -169,7 +189,7 @@ static void join(const struct addition *addition, double time) {
     struct tutti_batch *batch = addition->batch;
     batch->appended++;
     batch->appended_time += time;
-    tutti_ahead_append(batch);
+    tutti_ahead_append(batch, time);
     batch->length++;
     for (unsigned i = 0; i < addition->call->count; i++) {
         const struct tutti_device_use *use = &addition->use[i];
@@ -203,6 +223,7 @@ static bool append(struct tutti_batch *batch, const struct tutti_invocation *cal
                tutti_invocation_settle_part(call, call->mem[i], able);
     while (good && found < call->count)
         good = find(&addition, found++);
+    good = good && is_no_better_beside(&addition, found);
     if (!good || !tutti_batch_make_room(batch, addition.fresh) || launch(&addition) != CL_SUCCESS) {
         let_go(&addition, found);
         return false;
@@ -214,11 +235,12 @@ static bool append(struct tutti_batch *batch, const struct tutti_invocation *cal
 }
 
 static bool may_go_on(const struct tutti_batch *batch, struct tutti_model *model, unsigned able) {
-    return batch && batch->appended < MOST && able & 1u << batch->device->index &&
+    return batch && batch->appended < MOST && batch->appended_time < MOST_TIME &&
+           able & 1u << batch->device->index &&
            atomic_load(&batch->state) == TUTTI_BATCH_SUBMITTED &&
-           tutti_model_is_within(model, batch->device, LONGEST) &&
+           tutti_model_is_within(model, batch->device, batch->shares ? LONGEST_SHARING : LONGEST) &&
            tutti_model_measures(model, batch->device) == TUTTI_NOT_MEASURED &&
-           tutti_ahead_may_append(batch->device);
+           tutti_ahead_may_append(batch);
 }
 
 /* With the kernel's lock held. */
@@ -233,7 +255,7 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
     struct tutti_batch *batch = *began ? queue->latest : NULL;
     if (may_go_on(batch, model, able) && tutti_direct_reopen(batch)) { /* its event is there */
         done = append(batch, call, model, able);
-        tutti_direct_close(batch, done);
+        tutti_direct_close(batch, done, tutti_model_expect(model, batch->device));
     }
     return done;
 }

@@ -58,14 +58,15 @@ struct tutti_batch {
     struct tutti_real_device *device;             /* that executes it */
     cl_command_queue queue;                       /* of the device, in this lane (lanes.h); */
     unsigned lane;                                /* NULL: not chosen yet */
-    unsigned turn;  /* counts those of the lane past StarPU on a GPU, from 1 on */
-    unsigned after; /* bits: lanes whose commands it must come after, besides its own's, */
+    atomic_uint *counter; /* of its commands among others of its kind (lanes.c), or NULL */
+    unsigned turn;        /* counts those of the lane past StarPU on a GPU, from 1 on */
+    tutti_lane_set after; /* whose commands it must come after, besides its own lane's, */
     unsigned after_turn[TUTTI_LANE_SLOTS]; /* of a GPU's up to this one */
     cl_ulong began;                        /* about, host's clock */
     cl_event end;    /* of the last command, which holds the reference; or NULL */
     cl_event marker; /* behind it, if there is no such event (execution.h) */
     bool flushed;
-    bool over;      /* its last command has ended in the driver's call, and so all before it */
+    bool over;      /* its last command has ended, and so all before it */
     cl_int outcome; /* of commands that have no event */
 
     bool direct;         /* past StarPU (direct.h, crew.h) */
@@ -74,6 +75,7 @@ struct tutti_batch {
     unsigned follows;    /* as its commands do (command.h); 0: none does */
     atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
     unsigned looked;     /* when who watches looked at it first; 0: not yet */
+    unsigned lone_time;  /* µs that its device's longer kernels have of it (ahead.c) */
     double wait;         /* µs, by the models: until devices have ended what is before it */
     bool listed;         /* among those whose ends are still to be seen to (direct_end.c) */
     unsigned appended; /* kernels without a command of their own (append.h), in `length` as well, */

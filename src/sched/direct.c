@@ -52,7 +52,8 @@ void tutti_direct_count_use(const struct tutti_device_use *use) {
 }
 
 void tutti_direct_note_lane(const struct tutti_batch *batch, struct tutti_stay *stay, bool writes) {
-    unsigned lane = 1u << batch->lane, slot = tutti_lane_slot(batch->lane);
+    tutti_lane_set lane = tutti_lane_bit(batch->lane);
+    unsigned slot = tutti_lane_slot(batch->lane);
     stay->lanes = writes ? lane : stay->lanes | lane;
     stay->written = writes ? lane : stay->written;
     if (slot < TUTTI_LANE_SLOTS)
@@ -170,7 +171,8 @@ static bool goes_behind(const struct tutti_batch *batch, const struct tutti_real
 
 static bool has_room(const struct tutti_real_device *device, const struct tutti_batch *batch) {
     unsigned lanes = tutti_lanes_for(batch, device);
-    return lanes > 1 ? tutti_ahead_has_lane(device, lanes, batch->length, batch->devices)
+    return lanes > 1 ? tutti_ahead_has_lane(device, lanes, batch->length, batch->devices,
+                                            comes_after(batch->use, batch->count, device))
                      : tutti_ahead_has_time(device, batch->first, batch->length,
                                             goes_behind(batch, device));
 }
@@ -293,21 +295,21 @@ static void note_turn(struct tutti_batch *batch, unsigned slot, unsigned turn) {
         batch->after_turn[slot] = turn;
 }
 
-static unsigned lane_to_follow(struct tutti_batch *batch) {
+static tutti_lane_set lane_to_follow(struct tutti_batch *batch) {
     if (!batch->follows)
         return 0;
     unsigned lane = tutti_direct_lane_of(batch->follows), slot = tutti_lane_slot(lane);
     if (slot < TUTTI_LANE_SLOTS)
         note_turn(batch, slot, tutti_lanes_turn(batch->device, lane));
-    return 1u << lane;
+    return tutti_lane_bit(lane);
 }
 
 /*
  * The lanes of what the batch has to come after; in `next`, without those where others are behind
  * it already that only read what the batch reads.
  */
-static unsigned lanes_before(struct tutti_batch *batch, unsigned *next) {
-    unsigned lanes = lane_to_follow(batch);
+static tutti_lane_set lanes_before(struct tutti_batch *batch, tutti_lane_set *next) {
+    tutti_lane_set lanes = lane_to_follow(batch);
     *next = lanes;
     for (unsigned i = 0; i < batch->count; i++) {
         struct tutti_stay *stay = batch->use[i].stay;
@@ -319,12 +321,12 @@ static unsigned lanes_before(struct tutti_batch *batch, unsigned *next) {
         if (writers == 0)
             stay->written = 0;
         bool reads = batch->use[i].mode == STARPU_R;
-        unsigned own = reads ? stay->written : stay->lanes;
+        tutti_lane_set own = reads ? stay->written : stay->lanes;
         lanes |= own;
         if (!reads || under_way <= writers)
             *next |= own;
         for (; own; own &= own - 1) {
-            unsigned slot = tutti_lane_slot((unsigned)__builtin_ctz(own));
+            unsigned slot = tutti_lane_slot(tutti_lane_first(own));
             if (slot < TUTTI_LANE_SLOTS)
                 note_turn(batch, slot, reads ? stay->wrote : stay->turn[slot]);
         }
@@ -336,9 +338,9 @@ static unsigned lanes_before(struct tutti_batch *batch, unsigned *next) {
  * Of a device that streams, which waits itself for what is on other lanes. A chain stays on its
  * own. Kernels in a row are on the first, while there are commands.
  */
-static unsigned choose_lane_of_stream(const struct tutti_batch *batch, unsigned next) {
+static unsigned choose_lane_of_stream(const struct tutti_batch *batch, tutti_lane_set next) {
     if (next)
-        return (unsigned)__builtin_ctz(next);
+        return tutti_lane_first(next);
     return tutti_row_is_under_way()
                ? 0
                : tutti_lanes_choose(batch->device, tutti_lanes_for(batch, batch->device), false);
@@ -349,14 +351,14 @@ static unsigned choose_lane_of_stream(const struct tutti_batch *batch, unsigned 
  * several first ones, and on those of transfers, the driver waits for. TUTTI_ALL_LANES: none will
  * do.
  */
-static unsigned choose_lane_behind(const struct tutti_batch *batch, unsigned kernels,
+static unsigned choose_lane_behind(const struct tutti_batch *batch, tutti_lane_set kernels,
                                    bool profiled) {
     const struct tutti_real_device *device = batch->device;
     if (!kernels)
         return tutti_lanes_choose(device, tutti_lanes_for(batch, device), profiled);
     if (!(kernels & ~TUTTI_FIRST_LANES))
         return profiled || !(kernels & 1u) ? TUTTI_LANE_MEASURED : 0;
-    unsigned lane = (unsigned)__builtin_ctz(kernels);
+    unsigned lane = tutti_lane_first(kernels);
     bool several = (kernels & (kernels - 1)) != 0;
     return several || (profiled && lane < TUTTI_LANE_MEASURED) ? TUTTI_ALL_LANES : lane;
 }
@@ -365,9 +367,9 @@ static unsigned choose_lane_behind(const struct tutti_batch *batch, unsigned ker
  * Unless the device executes each in the call. Beside others the batch is not measured, as it may
  * take longer than alone.
  */
-static bool choose_lane_beside(struct tutti_batch *batch, unsigned before, unsigned for_transfer,
-                               unsigned *lane) {
-    unsigned kernels = before & ~TUTTI_TRANSFER_LANES;
+static bool choose_lane_beside(struct tutti_batch *batch, tutti_lane_set before,
+                               unsigned for_transfer, unsigned *lane) {
+    tutti_lane_set kernels = before & ~TUTTI_TRANSFER_LANES;
     bool profiled = false;
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         task->measured = task->command.event->profiled;
@@ -379,14 +381,14 @@ static bool choose_lane_beside(struct tutti_batch *batch, unsigned before, unsig
                 : choose_lane_behind(batch, kernels, profiled);
     if (*lane == TUTTI_ALL_LANES)
         return false;
-    batch->after = before & ~(1u << *lane);
+    batch->after = before & ~tutti_lane_bit(*lane);
     return true;
 }
 
 static bool choose_lane(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
-    unsigned next, before = lanes_before(batch, &next), lane;
-    unsigned for_transfer = tutti_lanes_choose_for_transfer(batch, device);
+    tutti_lane_set next, before = lanes_before(batch, &next);
+    unsigned lane, for_transfer = tutti_lanes_choose_for_transfer(batch, device);
     if (tutti_direct_streams(device)) {
         tutti_execution_choose_measured(batch);
         lane = choose_lane_of_stream(batch, next);
@@ -514,7 +516,8 @@ static bool has_time_for(const struct tutti_real_device *device,
                          const struct tutti_device_task *task) {
     bool longer = task->time > TUTTI_BRIEF || tutti_ahead_busy(device) > 0;
     return task->shares && tutti_lanes_are_there(device)
-               ? tutti_ahead_has_lane(device, task->parts, 1, task->devices)
+               ? tutti_ahead_has_lane(device, task->parts, 1, task->devices,
+                                      comes_after(task->use, task->count, device))
                : tutti_ahead_has_time(device, task, 1,
                                       longer && comes_after(task->use, task->count, device));
 }

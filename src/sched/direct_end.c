@@ -36,6 +36,7 @@ static struct {
     atomic_uint count;
     atomic_uint sleepers;            /* see tutti_direct_note_sleeper */
     unsigned count_in[LANES], lanes; /* of each lane; lanes that have some */
+    cl_ulong due[LANES];             /* when one aside should have done all that it has, about */
     unsigned look;                   /* counts the thread's looks */
     unsigned awaiting;               /* threads in await_last_before */
     cl_ulong kept;                   /* when the program last saw to what it is too far ahead of */
@@ -95,13 +96,25 @@ static struct tutti_batch *take_next(unsigned lane) {
     return batch;
 }
 
+/*
+ * Does it share a GPU with others, and does nobody ask for the end of any of its commands? NVIDIA's
+ * driver (580.159) has at most eight kernels with events under way, but 24 and more without.
+ */
+static bool is_quiet(const struct tutti_batch *batch) {
+    bool quiet = tutti_lanes_are_of_gpu(batch->device) &&
+                 (batch->shares || tutti_lane_is_aside(batch->lane));
+    for (const struct tutti_device_task *task = batch->first; task && quiet; task = task->next)
+        quiet = !tutti_event_is_seen(task->command.event) && !task->command.event->caller_runs;
+    return quiet;
+}
+
 void tutti_direct_start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
     /* A marker would come behind longer kernels that are not before the batch. */
-    bool longer = !device->at_home && tutti_ahead_busy(device) > 0;
-    bool later =
-        tutti_direct_streams(device) || tutti_lane_is_aside(batch->lane) || longer || batch->marked;
-    if (longer && batch->lone)
+    bool longer = !device->at_home && tutti_ahead_busy(device) > 0, quiet = is_quiet(batch);
+    bool later = tutti_direct_streams(device) || batch->marked ||
+                 (!quiet && (tutti_lane_is_aside(batch->lane) || longer));
+    if (longer && batch->lone && !quiet)
         tutti_direct_mark(batch);
     tutti_log(DEBUG, "%s: %u commands past StarPU", device->name, batch->length);
     tutti_execution_start(batch, device->place.synchronous ? TUTTI_ENDS_HERE
@@ -250,17 +263,33 @@ static bool is_known_over(struct tutti_batch *batch) {
     return batch->over;
 }
 
+/* The batch's lane has so many µs more to do. Lock held. */
+static void put_off(const struct tutti_batch *batch, double time) {
+    cl_ulong now = tutti_runtime_about_now(), *due = &direct.due[lane_of(batch)];
+    *due = (*due > now ? *due : now) + (cl_ulong)(time * 1000);
+}
+
+/*
+ * May the batch's end be looked for though nobody waits for it? A marker keeps others from the
+ * device (is_quiet) until all is over that is before it in its lane. Lock held.
+ */
+static bool is_due(const struct tutti_batch *batch, cl_ulong now) {
+    return batch->end || batch->marker || !is_quiet(batch) || now > direct.due[lane_of(batch)];
+}
+
 /*
  * The first batch of a lane which can be completed without delay, in a thread that has time: one
  * that was there at the look before this one. If one lane of one device has some and something
  * depends on it, a wait for it is no delay. Lock held.
  */
 static struct tutti_batch *find_ripe(void) {
-    unsigned seen[TUTTI_MAX_DEVICES] = {0}; /* lanes, as bits */
+    tutti_lane_set seen[TUTTI_MAX_DEVICES] = {0};
     unsigned lanes_left = direct.lanes;
+    cl_ulong now = tutti_runtime_about_now();
     for (struct tutti_batch *batch = direct.first; batch && lanes_left > 0;
          batch = batch->next_direct) {
-        unsigned *lanes = &seen[batch->device->index], bit = 1u << lane_of(batch) % TUTTI_ALL_LANES;
+        tutti_lane_set *lanes = &seen[batch->device->index],
+                       bit = tutti_lane_bit(lane_of(batch) % TUTTI_ALL_LANES);
         if (*lanes & bit)
             continue;
         *lanes |= bit;
@@ -271,7 +300,8 @@ static struct tutti_batch *find_ripe(void) {
             tutti_execution_flush(batch);
         if (!batch->looked)
             batch->looked = direct.look;
-        if ((direct.hurry || batch->looked != direct.look) && is_known_over(batch))
+        bool ripe = direct.hurry || (batch->looked != direct.look && is_due(batch, now));
+        if (ripe && is_known_over(batch))
             return batch;
     }
     return NULL;
@@ -332,6 +362,7 @@ void tutti_direct_enter(struct tutti_batch *batch) {
     list(batch);
     batch->listed = true;
     count(batch, 1);
+    put_off(batch, batch->expected);
     if (atomic_load(&direct.sleepers) > 0)
         begin_to_hurry();
     bool watched = direct.watched || direct.stopped;
@@ -348,7 +379,7 @@ bool tutti_direct_reopen(struct tutti_batch *batch) {
     if (pthread_mutex_trylock(own) != 0)
         return false;
     pthread_mutex_lock(&direct.lock);
-    bool open = batch->listed && !direct.stopped && !batch->end && !batch->marked && !batch->over;
+    bool open = batch->listed && !direct.stopped && !batch->marked && !batch->over;
     pthread_mutex_unlock(&direct.lock);
     if (!open)
         pthread_mutex_unlock(own);
@@ -366,15 +397,14 @@ static void put_last(struct tutti_batch *batch) {
     list(batch);
 }
 
-void tutti_direct_close(struct tutti_batch *batch, bool longer) {
+void tutti_direct_close(struct tutti_batch *batch, bool longer, double time) {
     pthread_mutex_lock(&direct.lock);
     if (longer) {
         put_last(batch);
-        if (batch->marker)
-            batch->device->dispatch->clReleaseEvent(batch->marker);
-        batch->marker = NULL;
-        batch->over = batch->flushed = false;
-        batch->looked = 0;
+        tutti_execution_forget_end(batch);
+        if (!tutti_lane_is_aside(batch->lane))
+            batch->looked = 0;
+        put_off(batch, time);
     }
     pthread_mutex_unlock(&direct.lock);
     pthread_mutex_unlock(&completing[lane_of(batch)]);
@@ -473,11 +503,11 @@ static bool complete_over(unsigned lane) {
     return batch != NULL;
 }
 
-/* Those of the device that have batches, as bits. Lock held. */
-static unsigned lanes_of(const struct tutti_real_device *device) {
-    unsigned lanes = 0;
+/* Those of the device that have batches. Lock held. */
+static tutti_lane_set lanes_of(const struct tutti_real_device *device) {
+    tutti_lane_set lanes = 0;
     for (unsigned i = 0; i < TUTTI_ALL_LANES; i++)
-        lanes |= direct.count_in[device->index * TUTTI_ALL_LANES + i] ? 1u << i : 0;
+        lanes |= direct.count_in[device->index * TUTTI_ALL_LANES + i] ? tutti_lane_bit(i) : 0;
     return lanes;
 }
 
@@ -494,10 +524,10 @@ bool tutti_direct_await_marked(struct tutti_real_device *device) {
     await_marked(device, end);
     pthread_mutex_lock(&direct.lock);
     direct.kept = tutti_runtime_now();
-    unsigned lanes = lanes_of(device);
+    tutti_lane_set lanes = lanes_of(device);
     pthread_mutex_unlock(&direct.lock);
     for (; lanes; lanes &= lanes - 1)
-        while (complete_over(device->index * TUTTI_ALL_LANES + (unsigned)__builtin_ctz(lanes)))
+        while (complete_over(device->index * TUTTI_ALL_LANES + tutti_lane_first(lanes)))
             ;
     return true;
 }

@@ -33,10 +33,11 @@ unsigned tutti_direct_lane_of(unsigned place);
 /*
  * For who may append to a batch (append.h): is it still to be completed, with no event that tells
  * its end? Then nobody completes it, nor others of its lane, until tutti_direct_close. `longer`:
- * its end is behind that of all others of its queue now. By the dispatching thread.
+ * its end is behind that of all others of its queue now, so many µs later. By the dispatching
+ * thread.
  */
 bool tutti_direct_reopen(struct tutti_batch *batch);
-void tutti_direct_close(struct tutti_batch *batch, bool longer);
+void tutti_direct_close(struct tutti_batch *batch, bool longer, double time);
 
 /* Waits for all that is at the place now; 0: nothing. By the dispatching thread. */
 void tutti_direct_drain(unsigned place);

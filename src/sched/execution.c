@@ -187,6 +187,12 @@ static void mark(struct tutti_batch *batch) {
     batch->flushed = false;
 }
 
+static void release_marker(struct tutti_batch *batch) {
+    if (batch->marker)
+        batch->device->dispatch->clReleaseEvent(batch->marker);
+    batch->marker = NULL;
+}
+
 /* Then a look at an event tells the end. */
 static void show_end(struct tutti_batch *batch) {
     mark(batch);
@@ -220,7 +226,20 @@ bool tutti_execution_is_over(struct tutti_batch *batch) {
     if (last)
         batch->device->dispatch->clGetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS,
                                                 sizeof(status), &status, NULL);
+    batch->over = last && status == CL_COMPLETE;
     return status <= CL_COMPLETE;
+}
+
+void tutti_execution_forget_end(struct tutti_batch *batch) {
+    struct tutti_device_task *last = batch->first;
+    while (last->next)
+        last = last->next;
+    if (batch->end) {
+        batch->device->dispatch->clReleaseEvent(batch->end);
+        last->real = batch->end = NULL;
+    }
+    release_marker(batch);
+    batch->over = batch->flushed = false;
 }
 
 /*
@@ -237,8 +256,11 @@ static bool is_looked_for(const struct tutti_batch *batch) {
 
 bool tutti_execution_wait(struct tutti_batch *batch) {
     const struct tutti_real_device *device = batch->device;
-    if (batch->over)
+    bool nothing_yet = !batch->end && !batch->marker;
+    if (batch->over) {
+        release_marker(batch);
         return false;
+    }
     if (is_looked_for(batch)) { /* nothing else flushes what is only looked at */
         tutti_driver_take(device);
         show_end(batch);
@@ -249,13 +271,12 @@ bool tutti_execution_wait(struct tutti_batch *batch) {
         tutti_driver_await(device, batch->end, batch->expected);
         return false;
     }
-    bool looks = batch->marker != NULL;
-    cl_int error = looks ? tutti_driver_wait(device, batch->marker)
-                         : tutti_driver_finish(device, batch->queue);
+    cl_int error = batch->marker ? tutti_driver_wait(device, batch->marker)
+                                 : tutti_driver_finish(device, batch->queue);
     batch->marker = NULL;
     if (error != CL_SUCCESS)
         batch->outcome = error;
-    return !looks && error == CL_SUCCESS;
+    return nothing_yet && error == CL_SUCCESS;
 }
 
 static cl_ulong profile(const cl_icd_dispatch *driver, cl_event event, cl_profiling_info what) {

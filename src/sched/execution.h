@@ -46,6 +46,9 @@ bool tutti_execution_is_over(struct tutti_batch *batch);
  */
 bool tutti_execution_wait(struct tutti_batch *batch);
 
+/* More was enqueued behind it, as a part of it: what told its end tells that no more. */
+void tutti_execution_forget_end(struct tutti_batch *batch);
+
 /* The device is done with the batch, or about to be: takes results and times. */
 void tutti_execution_collect(struct tutti_batch *batch);
 

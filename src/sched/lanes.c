@@ -271,9 +271,9 @@ void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
         batch->turn = next_turn(&lanes[device->index], tutti_lane_slot(lane));
     atomic_fetch_add_explicit(&lanes[device->index].commands[lane], batch->length,
                               memory_order_relaxed);
-    atomic_uint *counter = counter_of(batch, lane);
-    if (counter)
-        atomic_fetch_add(counter, batch->length);
+    batch->counter = counter_of(batch, lane);
+    if (batch->counter)
+        atomic_fetch_add(batch->counter, batch->length);
     if (downloads(batch))
         atomic_fetch_add(&lanes[device->index].downloads, 1);
     if (lane != 0 && lane != TUTTI_LANE_MEASURED)
@@ -285,9 +285,8 @@ void tutti_lanes_leave(struct tutti_batch *batch) {
         return;
     atomic_fetch_sub_explicit(&lanes[batch->device->index].commands[batch->lane], batch->length,
                               memory_order_relaxed);
-    atomic_uint *counter = counter_of(batch, batch->lane);
-    if (counter)
-        atomic_fetch_sub(counter, batch->length);
+    if (batch->counter)
+        atomic_fetch_sub(batch->counter, batch->length);
     if (downloads(batch))
         atomic_fetch_sub(&lanes[batch->device->index].downloads, 1);
     batch->queue = NULL;
@@ -322,17 +321,18 @@ static bool is_confusing(const struct tutti_batch *batch) {
 }
 
 /* The other lanes that it must wait for, so that PoCL does not confuse kernels. */
-static unsigned apart_from(struct lanes *own, const struct tutti_batch *batch) {
-    unsigned others = 0, lane = batch->lane;
+static tutti_lane_set apart_from(struct lanes *own, const struct tutti_batch *batch) {
+    tutti_lane_set others = 0;
+    unsigned lane = batch->lane;
     if (!tutti_pocl_is(batch->device))
         return 0;
     if (is_confusing(batch)) {
         for (unsigned i = 0; i < TUTTI_LANE_UPLOADS; i++)
-            others |= atomic_load(&own->commands[i]) > 0 ? 1u << i : 0;
+            others |= atomic_load(&own->commands[i]) > 0 ? tutti_lane_bit(i) : 0;
         own->alone++;
         own->lane_of_alone = lane;
     } else if (own->alone_before[lane] != own->alone) {
-        others = 1u << own->lane_of_alone;
+        others = tutti_lane_bit(own->lane_of_alone);
     }
     own->alone_before[lane] = own->alone;
     return others;
@@ -392,11 +392,11 @@ void tutti_lanes_append(struct tutti_batch *batch) {
     struct lanes *own = &lanes[batch->device->index];
     unsigned slot = tutti_lane_slot(batch->lane);
     note_order(own, batch);
-    own->enqueued[slot] = batch->turn = next_turn(own, slot);
+    if (slot < TUTTI_LANE_SLOTS)
+        own->enqueued[slot] = batch->turn = next_turn(own, slot);
     atomic_fetch_add_explicit(&own->commands[batch->lane], 1, memory_order_relaxed);
-    atomic_uint *counter = counter_of(batch, batch->lane);
-    if (counter)
-        atomic_fetch_add(counter, 1);
+    if (batch->counter)
+        atomic_fetch_add(batch->counter, 1);
 }
 
 /*
@@ -432,14 +432,15 @@ cl_int tutti_lanes_join(struct tutti_batch *batch) {
     cl_event end[TUTTI_ALL_LANES];
     cl_uint count = 0;
     cl_int error = CL_SUCCESS;
-    unsigned after = batch->after |
-                     (tutti_direct_streams(device) ? apart_from(&lanes[device->index], batch) : 0);
-    after &= ~(1u << batch->lane);
+    tutti_lane_set after =
+        batch->after |
+        (tutti_direct_streams(device) ? apart_from(&lanes[device->index], batch) : 0);
+    after &= ~tutti_lane_bit(batch->lane);
     if (!after)
         return CL_SUCCESS;
     tutti_driver_take(device);
     for (; after && error == CL_SUCCESS; after &= after - 1) {
-        unsigned lane = (unsigned)__builtin_ctz(after);
+        unsigned lane = tutti_lane_first(after);
         end[count] =
             tutti_direct_streams(device) ? lanes[device->index].tail[lane] : find_end(batch, lane);
         if (end[count])

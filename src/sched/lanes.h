@@ -21,14 +21,22 @@
  * or it is the lane of what must come before (direct.c). Between the first ones, with profiling and
  * without, and those of transfers, and on a CPU, the driver waits for other lanes.
  */
-#define TUTTI_MOST_LANES 15
+#define TUTTI_MOST_LANES 24
 #define TUTTI_LANE_MEASURED TUTTI_MOST_LANES /* the first with profiling */
 #define TUTTI_LANE_UPLOADS (2 * TUTTI_MOST_LANES)
 #define TUTTI_LANE_DOWNLOADS (TUTTI_LANE_UPLOADS + 1)
-#define TUTTI_ALL_LANES (TUTTI_LANE_DOWNLOADS + 1) /* their bits fit in an unsigned */
-#define TUTTI_TRANSFER_LANES (1u << TUTTI_LANE_UPLOADS | 1u << TUTTI_LANE_DOWNLOADS)
-#define TUTTI_MOST_LANES_OF_STREAM (TUTTI_LANE_UPLOADS - 1)
-#define TUTTI_FIRST_LANES (1u | 1u << TUTTI_LANE_MEASURED)
+#define TUTTI_ALL_LANES (TUTTI_LANE_DOWNLOADS + 1)
+#define TUTTI_MOST_LANES_OF_STREAM 29
+
+/* A lane as one of several (stay.h), and the first of those. */
+static inline tutti_lane_set tutti_lane_bit(unsigned lane) { return (tutti_lane_set)1 << lane; }
+static inline unsigned tutti_lane_first(tutti_lane_set lanes) {
+    return (unsigned)__builtin_ctzll(lanes);
+}
+
+#define TUTTI_TRANSFER_LANES                                                                       \
+    (tutti_lane_bit(TUTTI_LANE_UPLOADS) | tutti_lane_bit(TUTTI_LANE_DOWNLOADS))
+#define TUTTI_FIRST_LANES (tutti_lane_bit(0) | tutti_lane_bit(TUTTI_LANE_MEASURED))
 
 /* Lane `i`, from 0 on, of a device that streams. */
 static inline unsigned tutti_lane_of_stream(unsigned i) { return i + (i >= TUTTI_LANE_MEASURED); }
@@ -141,8 +149,8 @@ cl_int tutti_lanes_join(struct tutti_batch *batch);
  */
 void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen);
 /*
- * One more kernel of the batch, in a first lane, was enqueued, which is not in its length yet: it
- * has a new turn there. With the device's `enqueues` lock.
+ * One more kernel of the batch was enqueued, which is not in its length yet: it has a new turn if
+ * the lane counts those. With the device's `enqueues` lock.
  */
 void tutti_lanes_append(struct tutti_batch *batch);
 
