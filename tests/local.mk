@@ -65,6 +65,7 @@ TUTTI_TESTS = \
 	tests/test_append \
 	tests/test_append_chance \
 	tests/test_append_lanes \
+	tests/test_large_transfers \
 	tests/test_far_ahead \
 	tests/test_two_gpus \
 	tests/test_pass \
@@ -159,7 +160,10 @@ tests_test_lanes_SOURCES = tests/test_lanes.c tests/mixing.h tests/slow_gpu.h te
 tests_test_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_lanes_LDADD = $(TEST_LIBS)
 
-tests_test_transfer_lanes_SOURCES = tests/test_transfer_lanes.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_large_transfers_SOURCES = tests/test_large_transfers.c tests/transfer_lanes.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_large_transfers_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_large_transfers_LDADD = $(TEST_LIBS)
+tests_test_transfer_lanes_SOURCES = tests/test_transfer_lanes.c tests/transfer_lanes.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_transfer_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_transfer_lanes_LDADD = $(TEST_LIBS)
 tests_test_two_gpus_SOURCES = tests/test_two_gpus.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h

@@ -133,11 +133,19 @@ static cl_int start_move(const struct tutti_view *view, const struct tutti_copy 
     return error;
 }
 
-static cl_int end_move(const struct tutti_real_device *device, cl_event event) {
+/* `expected`: see tutti_driver_await. */
+static cl_int end_move(const struct tutti_real_device *device, cl_event event, double expected) {
     tutti_driver_lock(device);
-    cl_int error = tutti_driver_wait(device, event);
+    cl_int error = tutti_driver_await(device, event, expected);
+    device->dispatch->clReleaseEvent(event);
     tutti_driver_unlock(device);
     return error;
+}
+
+/* µs, if nothing else is under way. */
+static double expect(const struct tutti_real_device *device, bool to_device, size_t bytes) {
+    struct tutti_link link = tutti_link_expect(device, to_device ? TUTTI_UPLOAD : TUTTI_DOWNLOAD);
+    return link.latency + (double)bytes / link.rate;
 }
 
 /* What the queue of uploads does without the host's memory. With the driver's lock. */
@@ -176,7 +184,10 @@ static cl_int move(const struct tutti_view *view, const struct tutti_copy *copy,
         return error == CL_SUCCESS && to_device ? finish_uploads(copy->device) : error;
     }
     cl_int error = start_move(view, copy, to_device, there, memory, here, region, &event);
-    return error == CL_SUCCESS ? end_move(copy->device, event) : error;
+    return error == CL_SUCCESS
+               ? end_move(copy->device, event,
+                          expect(copy->device, to_device, tutti_region_bytes(region)))
+               : error;
 }
 
 /* The device's end of a staged transfer. */
@@ -195,7 +206,7 @@ static cl_int start_part(const struct tutti_staging *staging, const struct tutti
 
 static cl_int wait_for_part(const struct tutti_staging *staging, cl_event event) {
     const struct far_end *end = (const struct far_end *)(const void *)staging;
-    return end_move(end->copy->device, event);
+    return end_move(end->copy->device, event, 0);
 }
 
 /* Is the memory one that the driver would have to stage? Then done in chunks, with `*error`. */
@@ -285,7 +296,7 @@ cl_int tutti_copy_start(const struct tutti_view *view, const struct tutti_copy *
 }
 
 void tutti_copy_end(const struct tutti_copy *copy, cl_event *event, cl_int *error) {
-    cl_int result = *event ? end_move(copy->device, *event) : CL_SUCCESS;
+    cl_int result = *event ? end_move(copy->device, *event, 0) : CL_SUCCESS;
     *event = NULL;
     if (*error == CL_SUCCESS)
         *error = result;

@@ -42,7 +42,8 @@ struct tutti_device_task {
     unsigned parts;  /* so many such kernels have room on a device at once (lanes.h) */
     bool shares;     /* it is executed beside others, or a transfer for such a kernel */
     unsigned beside; /* a transfer of page-locked memory: the lane of its kind; 0: it has none, */
-    bool streams;    /* and so large that it is better there where others are on their way */
+    bool streams;    /* and so large that it is better there where others are on their way, */
+    bool apart;      /* or in any case */
     /* A kernel whose program may be built for more devices later (late_build.h); else all zero. */
     struct {
         cl_program program;

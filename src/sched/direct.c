@@ -169,6 +169,15 @@ static bool goes_behind(const struct tutti_batch *batch, const struct tutti_real
     return kernels;
 }
 
+/*
+ * Would its end, if an event tells it, be seen late, for transfers that have nothing to do with it
+ * (link.h)? What comes after others is told no later than those.
+ */
+static bool is_delayed(const struct tutti_real_device *device, const struct tutti_device_use *use,
+                       unsigned count, const struct tutti_device_task *first) {
+    return tutti_link_delays_events(device) && !first->apart && !comes_after(use, count, device);
+}
+
 static bool has_room(const struct tutti_real_device *device, const struct tutti_batch *batch) {
     unsigned lanes = tutti_lanes_for(batch, device);
     return lanes > 1 ? tutti_ahead_has_lane(device, lanes, batch->length, batch->devices,
@@ -474,7 +483,7 @@ static struct tutti_real_device *choose(struct tutti_batch *batch) {
 
 static bool submit(struct tutti_batch *batch) {
     struct tutti_real_device *device = choose(batch);
-    if (!device || tutti_link_delays_events(device) ||
+    if (!device || is_delayed(device, batch->use, batch->count, batch->first) ||
         (batch->follows && tutti_direct_device_of(batch->follows) != device->index))
         return false;
     if (!has_room(device, batch) || !take_stays(batch, device))
@@ -545,7 +554,7 @@ bool tutti_direct_would_take(const struct tutti_device_task *task) {
         at_home = at_home && view->at_home;
         seat = view->seat ? view->seat : seat;
     }
-    if (!takes || (!seat && !at_home) || (seat && tutti_link_delays_events(seat)) ||
+    if (!takes || (!seat && !at_home) || (seat && is_delayed(seat, task->use, task->count, task)) ||
         !has_one_time(seat, task))
         return false;
     /* At home any device stands for all. */

@@ -197,7 +197,7 @@ unsigned tutti_lanes_choose_for_transfer(const struct tutti_batch *batch,
     struct lanes *own = &lanes[device->index];
     if (batch->length > 1 || task->command.event->profiled)
         return 0;
-    if (tutti_lanes_pass(device, task))
+    if (task->apart || tutti_lanes_pass(device, task))
         return task->beside;
     if (!task->streams || task->command.event->caller_runs)
         return 0;

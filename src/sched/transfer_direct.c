@@ -15,6 +15,7 @@
 #include "sched/batch_users.h"
 #include "sched/direct.h"
 #include "sched/lanes.h"
+#include "sched/link.h"
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
 
@@ -27,7 +28,7 @@
  */
 #define LARGEST ((size_t)1 << 20)
 #define LARGEST_PINNED ((size_t)4 << 20)
-#define LARGEST_PASSING ((size_t)64 << 20) /* beside longer kernels, on a lane of its own */
+#define LARGEST_APART ((size_t)256 << 20) /* on a lane of its own */
 #define LARGEST_MAPPED ((size_t)16 << 20)
 #define LARGEST_STREAMED ((size_t)4 << 20)
 #define LEAST_BESIDE ((size_t)1 << 20) /* of a stream: less is not worth the driver's waits */
@@ -82,6 +83,9 @@ static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *de
                                       host_memory(transfer), &transfer->place[1], &transfer->region,
                                       blocking, blocking ? NULL : event);
     tutti_driver_give(device);
+    if (transfer->task.apart && error == CL_SUCCESS)
+        tutti_link_begin_unseen(device, direction(transfer) == UP ? TUTTI_UPLOAD : TUTTI_DOWNLOAD,
+                                tutti_region_bytes(&transfer->region));
     return error;
 }
 
@@ -176,6 +180,20 @@ bool tutti_transfer_is_streamed(const struct tutti_transfer *transfer) {
            tutti_region_bytes(&transfer->region) <= LARGEST_STREAMED;
 }
 
+/*
+ * Too large to be among kernels, but so that the device's queues order it, and no thread has to
+ * wake, or look for its end, before what comes behind it. Where another GPU might get what is
+ * written, or what the program waits for, it is no gain; nor has the lane times.
+ */
+static bool goes_apart(const struct tutti_transfer *transfer, const struct tutti_view *view) {
+    size_t size = tutti_region_bytes(&transfer->region);
+    cl_event event = transfer->command.event;
+    return size > LARGEST_PINNED && size <= LARGEST_APART && view->seat &&
+           tutti_lanes_are_of_gpu(view->seat) &&
+           tutti_devices_apart(transfer->mem[0]->devices) == 1 && !event->caller_runs &&
+           !event->profiled;
+}
+
 /* What batches take for its µs, or 0: too long for its neighbours. */
 static double time_of(const struct tutti_transfer *transfer, const struct tutti_view *view) {
     size_t size = tutti_region_bytes(&transfer->region);
@@ -196,8 +214,9 @@ static double time_of(const struct tutti_transfer *transfer, const struct tutti_
         return 0;
     if (size <= LARGEST)
         return TUTTI_TRANSFER_TIME + (double)size / RATE;
-    bool passes = view->seat && tutti_lanes_are_long(view->seat);
-    size_t most = transfer->mapping ? LARGEST_MAPPED : passes ? LARGEST_PASSING : LARGEST_PINNED;
+    bool apart = transfer->task.apart ||
+                 (!transfer->mapping && view->seat && tutti_lanes_are_long(view->seat));
+    size_t most = apart ? LARGEST_APART : transfer->mapping ? LARGEST_MAPPED : LARGEST_PINNED;
     return size <= most && is_pinned(transfer) ? TUTTI_TRANSFER_TIME : 0;
 }
 
@@ -236,11 +255,11 @@ static struct tutti_view *take_version(struct tutti_transfer *transfer, bool who
 static void choose_beside(struct tutti_transfer *transfer, const struct tutti_view *view) {
     struct tutti_device_task *task = &transfer->task;
     bool large = tutti_region_bytes(&transfer->region) >= LEAST_BESIDE;
-    if (transfer->mapping || is_at_home(view) ||
-        !(large || (view->seat && tutti_lanes_are_long(view->seat))) || !is_pinned(transfer))
+    bool may = large || (view->seat && tutti_lanes_are_long(view->seat));
+    if (!(transfer->mapping ? task->apart : may) || is_at_home(view) || !is_pinned(transfer))
         return;
     task->beside = direction(transfer) == UP ? TUTTI_LANE_UPLOADS : TUTTI_LANE_DOWNLOADS;
-    task->streams = large;
+    task->streams = large && !transfer->mapping;
 }
 
 static bool go_direct(struct tutti_transfer *transfer) {
@@ -250,6 +269,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
     bool up = direction(transfer) == UP;
     bool whole =
         up && tutti_region_is_linear(&transfer->region) && transfer->region.size[0] == mem->size;
+    task->apart = goes_apart(transfer, view);
     task->time = time_of(transfer, view);
     if (mem->parent || view->sibling || view->svm || !view->defined || task->time == 0 ||
         (!view->at_home && tutti_version_pins(mem) > (transfer->mapping ? 1 : 0)))
@@ -262,7 +282,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
                       : STARPU_R,
     };
     choose_beside(transfer, view);
-    if (!tutti_batch_would_take(task))
+    if (!tutti_batch_would_take(task) || (task->apart && !tutti_direct_would_take(task)))
         return false;
     transfer->view[0] = take_version(transfer, whole);
     if (transfer->mapping == TUTTI_UNMAP && is_doubtful(transfer)) {

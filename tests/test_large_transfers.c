@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: transfers of page-locked memory that are too large to be among kernels are ordered
+ * with those by the GPU's queues, without a thread that waits for their ends.
+ */
+enum { N = 1280 << 10 };
+
+#include "transfer_lanes.h"
+
+enum { FRAMES = 10 };
+
+static int count_apart(void) { return test_log_count(" commands in lane "); }
+
+START_TEST(of_frames) {
+    begin();
+    count_apart();
+    for (int f = 0; f < FRAMES; f++) {
+        send(1);
+        ck_ok(clFinish(queue));
+        ck_assert_int_eq(count_wrong(back[0], 0, N, sent[0][0] + 2), 0);
+        memset(back[0], 0, BYTES);
+    }
+    ck_assert_int_ge(count_apart(), FRAMES); /* of twice as many */
+    end();
+}
+END_TEST
+
+/* What the program wrote to a map, before the kernel that uses it. */
+START_TEST(of_maps) {
+    begin();
+    count_apart();
+    for (int f = 0; f < FRAMES; f++) {
+        cl_int *bytes =
+            ck_made(clEnqueueMapBuffer(queue, buffer[0], CL_TRUE, CL_MAP_WRITE_INVALIDATE_REGION, 0,
+                                       BYTES, 0, NULL, NULL, &error));
+        for (int i = 0; i < N; i++)
+            bytes[i] = f;
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer[0], bytes, 0, NULL, NULL));
+        launch_from(next, buffer[0], buffer[1]);
+        ck_ok(clFinish(queue));
+        ck_ok(clEnqueueReadBuffer(queue, buffer[1], CL_TRUE, 0, BYTES, back[0], 0, NULL, NULL));
+        ck_assert_int_eq(count_wrong(back[0], 0, N, f + 1), 0);
+    }
+    ck_assert_int_ge(count_apart(), FRAMES / 2);
+    end();
+}
+END_TEST
+
+START_TEST(anything) {
+    void (*const some[])(unsigned *) = {write_some, read_some, launch_some, launch_some, map_some};
+    ck_assert_uint_gt(draw_programs(12, 50, some, COUNT(some)), 0);
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {of_frames, of_maps, anything};
+    return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
+                                             : 0;
+}
