@@ -89,7 +89,8 @@ struct tutti_model {
     atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs to be measured, as the time may be wrong */
     atomic_uint tried;                     /* bits, by kind of device */
     struct tutti_model *_Atomic base;      /* the same for any integer arguments; NULL: this is */
-    struct tutti_model *next_of_integers;  /* of that */
+    struct tutti_model *next_of_integers;  /* of that; and of this the shortest times, µs: */
+    _Atomic double shortest[TUTTI_MAX_DEVICES]; /* 0: not measured in this process */
     /* Of such a one: those for some, and does it make a difference which they are? */
     struct tutti_model *_Atomic of_integers;
     atomic_uint count_of_integers;
@@ -185,13 +186,14 @@ static struct tutti_model *load_base(const struct tutti_model *model) {
 
 /*
  * Does the kernel take longer with some integer arguments than with others, of which one may be the
- * time itself? Each measured more than once: it may have been interrupted.
+ * time itself? By the shortest of several times of each: it may have been interrupted.
  */
 static void look_for_difference(struct tutti_model *base, unsigned kind, double least) {
     double most = least;
     for (const struct tutti_model *model = atomic_load(&base->of_integers); model;
          model = model->next_of_integers) {
-        double time = load(&model->time[kind]);
+        double shortest = load(&model->shortest[kind]);
+        double time = shortest > 0 ? shortest : load(&model->time[kind]);
         if (time == 0 || atomic_load(&model->learnt[kind]) == 1)
             continue;
         most = time > most ? time : most;
@@ -534,6 +536,9 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
     tutti_first_launch_end(model->first, device);
     struct tutti_model *base = load_base(model);
     if (base) {
+        _Atomic double *shortest = &model->shortest[device->kind];
+        if (load(shortest) == 0 || time < load(shortest))
+            *shortest = time;
         learn(model, device, time);
         look_for_difference(base, device->kind, 0);
     } else if (atomic_load(&model->of_integers)) { /* there were too many others */
