@@ -90,7 +90,8 @@ static int models(void) {
 
 static const char *run_loops(int some) {
     char all[128];
-    snprintf(all, sizeof(all), "POCL_DEVICES=basic TUTTI_TEST_LOOPS=%d", some);
+    snprintf(all, sizeof(all), "POCL_DEVICES=basic TUTTI_DEVICES=portable TUTTI_TEST_LOOPS=%d",
+             some);
     return test_finish_again(test_start_again(all, "--loops"));
 }
 
