@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 TURNS = bench/common/turns.c bench/common/turns.h
 TURNS_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/bench
-noinst_PROGRAMS += bench/overhead bench/shapes
+noinst_PROGRAMS += bench/overhead bench/queues bench/shapes
 bench_overhead_CPPFLAGS = $(TURNS_CPPFLAGS)
 bench_overhead_SOURCES = bench/overhead.c $(TURNS)
 bench_overhead_LDADD = $(OPENCL_LIBS)
+bench_queues_CPPFLAGS = $(TURNS_CPPFLAGS)
+bench_queues_SOURCES = bench/queues.c $(TURNS)
+bench_queues_LDADD = $(OPENCL_LIBS)
 bench_shapes_CPPFLAGS = $(TURNS_CPPFLAGS)
 bench_shapes_SOURCES = bench/shapes.c $(TURNS)
 bench_shapes_LDADD = $(OPENCL_LIBS)
