@@ -11,10 +11,17 @@
 enum { N = 256, BYTES = N * sizeof(cl_int), QUEUES = 4, MANY = 600, ROUNDS = 20, LANES = 29 };
 
 /* Its order shows. */
-static const char source[] = "kernel void change(global int *data, int by) {\n"
-                             "    size_t i = get_global_id(0) % 256;\n"
-                             "    if (get_global_id(0) < 256) data[i] = data[i] * 3 + by;\n"
-                             "}\n";
+static const char source[] =
+    "kernel void change(global int *data, int by) {\n"
+    "    size_t i = get_global_id(0) % 256;\n"
+    "    if (get_global_id(0) < 256) data[i] = data[i] * 3 + by;\n"
+    "}\n"
+    "kernel void late(global int *data, global const int *loops, int n) {\n"
+    "    size_t i = get_global_id(0);\n"
+    "    int x = n;\n"
+    "    for (int k = 0; k < loops[n]; k++) x = x * 5 + loops[k & 1];\n"
+    "    data[i] = data[i] * 3 + n + (x == 12345 ? 1 : 0);\n"
+    "}\n";
 
 static cl_program program;
 static cl_kernel kernels[QUEUES];
@@ -152,6 +159,51 @@ START_TEST(events_order_them) {
 }
 END_TEST
 
+static void launch_late(cl_kernel kernel, int q, int b, cl_int n, cl_uint count,
+                        const cl_event *list, cl_event *event) {
+    const size_t items = N;
+    ck_ok(clSetKernelArg(kernel, 0, sizeof(buffers[b]), &buffers[b]));
+    ck_ok(clSetKernelArg(kernel, 2, sizeof(n), &n));
+    ck_ok(clEnqueueNDRangeKernel(queues[q], kernel, 1, NULL, &items, NULL, count, list, event));
+}
+
+/* A kernel that is a command, as it waits for the program, comes behind those of other rows. */
+START_TEST(a_command_behind_them) {
+    const cl_int loops[] = {1, 20000000 / N};
+    begin();
+    cl_kernel late = make_kernel(program, "late");
+    cl_mem given = make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(loops), (void *)loops);
+    ck_ok(clSetKernelArg(late, 1, sizeof(given), &given));
+    for (int i = 0; i < 10; i++) {
+        launch_late(late, 0, 0, 0, 0, NULL, NULL);
+        ck_ok(clFinish(queues[0]));
+    }
+    for (int q = 0; q < QUEUES; q++) {
+        cl_event slow, wait[2];
+        cl_int before[N], after[N];
+        int other = (q + 1) % QUEUES;
+        ck_ok(clEnqueueReadBuffer(queue, buffers[0], CL_TRUE, 0, BYTES, before, 0, NULL, NULL));
+        for (int i = 0; i < 2 * 64; i++)
+            launch_late(late, i % QUEUES, 1 + i % (QUEUES - 1), 0, 0, NULL, NULL);
+        finish_all();
+        wait[1] = ck_made(clCreateUserEvent(context, &error));
+        launch_late(late, q, 0, 1, 0, NULL, &slow);
+        wait[0] = slow;
+        launch_late(late, other, 0, 0, 2, wait, NULL);
+        ck_ok(clSetUserEventStatus(wait[1], CL_COMPLETE));
+        finish_all();
+        ck_ok(clEnqueueReadBuffer(queue, buffers[0], CL_TRUE, 0, BYTES, after, 0, NULL, NULL));
+        for (int i = 0; i < N; i++)
+            ck_assert_uint_eq((cl_uint)after[i], ((cl_uint)before[i] * 3 + 1) * 3);
+        ck_ok(clReleaseEvent(slow));
+        ck_ok(clReleaseEvent(wait[1]));
+    }
+    ck_ok(clReleaseKernel(late));
+    ck_ok(clReleaseMemObject(given));
+    end();
+}
+END_TEST
+
 /* What the host does in between finds those of all queues over. */
 START_TEST(the_host_comes_after_all) {
     begin();
@@ -261,9 +313,13 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const confused[] = {confusing}, *const one[] = {only_one};
-    const TTest *const tests[] = {each_queue_has_one,       events_order_them,
-                                  the_host_comes_after_all, what_is_released,
-                                  from_several_threads,     what_would_be_confused_is_not,
+    const TTest *const tests[] = {each_queue_has_one,
+                                  events_order_them,
+                                  a_command_behind_them,
+                                  the_host_comes_after_all,
+                                  what_is_released,
+                                  from_several_threads,
+                                  what_would_be_confused_is_not,
                                   one_lane_is_one_row};
     setenv("POCL_DEVICES", "pthread", 1);
     setenv("TUTTI_DEVICES", "portable", 1);

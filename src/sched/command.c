@@ -54,6 +54,8 @@ static void dispatch(struct tutti_ready *ready) {
     tutti_runtime_busy();
     if (!command->in_row || error != CL_SUCCESS)
         tutti_row_break(graph);
+    else
+        tutti_row_join();
     if (error != CL_SUCCESS) {
         tutti_command_done(command, error);
         return;

@@ -35,7 +35,8 @@ bool tutti_invocation_may_write(const struct tutti_invocation *call, unsigned in
            !kernel->overwrites[index].only_read;
 }
 
-struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) {
+/* With any integer arguments. */
+static struct tutti_model *find_base(const struct tutti_invocation *call) {
     const struct tutti_range *range = call->range;
     struct tutti_model_key key = {tutti_kernel_identity(call->kernel), 0, 1};
     size_t offset = 0, widest = 0;
@@ -53,7 +54,11 @@ struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) 
     for (unsigned i = 0; i < call->count; i++)
         tutti_model_mix(&key, tutti_mem_bytes(call->mem[i]));
     tutti_model_shape(&key, shape);
-    return tutti_model_of_integers(tutti_model_find(&key), call->arguments->integers);
+    return tutti_model_find(&key);
+}
+
+struct tutti_model *tutti_invocation_model(const struct tutti_invocation *call) {
+    return tutti_model_of_integers(find_base(call), call->arguments->integers);
 }
 
 unsigned tutti_invocation_devices(const struct tutti_invocation *call) {
@@ -87,7 +92,7 @@ struct recent {
     uint64_t sizes;    /* of the memory objects */
     uint64_t integers; /* among the other arguments */
     unsigned devices;
-    struct tutti_model *model;
+    struct tutti_model *base, *model;
 };
 
 /* To the model, and to what devices allow. */
@@ -110,23 +115,26 @@ static __attribute__((noinline)) struct recent *remember(const struct tutti_invo
                                   .of_function = of_function,
                                   .count = call->count,
                                   .sizes = sizes,
-                                  .integers = call->arguments->integers,
                                   .devices = tutti_invocation_devices(call),
-                                  .model = tutti_invocation_model(call)};
+                                  .base = find_base(call)};
     return recent;
 }
 
 struct tutti_model *tutti_invocation_recall(const struct tutti_invocation *call,
                                             unsigned *devices) {
-    const struct recent *recent = call->kernel->recent;
+    struct recent *recent = call->kernel->recent;
+    uint64_t integers = call->arguments->integers;
     unsigned of_function = atomic_load(&call->kernel->function->devices);
     struct tutti_model_key key = {0};
     for (unsigned i = 0; i < call->count; i++)
         tutti_model_mix(&key, tutti_mem_bytes(call->mem[i]));
     if (!recent || recent->of_function != of_function || recent->count != call->count ||
-        recent->sizes != key.sizes || recent->integers != call->arguments->integers ||
-        !is_like(&recent->range, call->range))
+        recent->sizes != key.sizes || !is_like(&recent->range, call->range))
         recent = remember(call, of_function, key.sizes);
+    if (recent && (!recent->model || recent->integers != integers)) {
+        recent->integers = integers;
+        recent->model = tutti_model_of_integers(recent->base, integers);
+    }
     *devices = recent ? recent->devices : 0;
     return recent ? recent->model : NULL;
 }

@@ -89,9 +89,10 @@ struct tutti_model {
     atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs to be measured, as the time may be wrong */
     atomic_uint tried;                     /* bits, by kind of device */
     struct tutti_model *_Atomic base;      /* the same for any integer arguments; NULL: this is */
-    struct tutti_model *next_of_integers;  /* of that; and of this the shortest times, µs: */
+    /* If it is for some: the next one of the same base, and the shortest times so far (µs). */
+    struct tutti_model *next_of_integers;
     _Atomic double shortest[TUTTI_MAX_DEVICES]; /* 0: not measured in this process */
-    /* Of such a one: those for some, and does it make a difference which they are? */
+    /* If it is a base: those for some, and does it make a difference which they are? */
     struct tutti_model *_Atomic of_integers;
     atomic_uint count_of_integers;
     atomic_bool differs;

@@ -363,6 +363,15 @@ void tutti_row_settle(void) {
     pthread_mutex_unlock(&rows.lock);
 }
 
+void tutti_row_join(void) {
+    if (!atomic_load(&rows.under_way) || !tutti_runtime_usable())
+        return;
+    pthread_mutex_lock(&rows.lock);
+    if (rows.apart)
+        settle();
+    pthread_mutex_unlock(&rows.lock);
+}
+
 void tutti_row_finish(const struct _cl_command_queue *queue) {
     if (!atomic_load(&rows.under_way) || !tutti_runtime_usable())
         return;

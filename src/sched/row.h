@@ -87,6 +87,12 @@ void tutti_row_keep_close(const struct _cl_command_queue *queue);
 /* Another command is about to start: settles them, and the next few kernels are no row. */
 void tutti_row_break(struct tutti_graph *graph);
 
+/*
+ * Such a kernel is a command all the same, and about to start: its place is behind those of the
+ * device's first queue, and those that have queues of their own are settled.
+ */
+void tutti_row_join(void);
+
 /* Is one not over, as far as is known? */
 bool tutti_row_is_under_way(void);
 
