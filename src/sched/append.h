@@ -11,8 +11,9 @@
  * in the graph, what it is told at its end, is half of what the driver takes to launch one. So one
  * whose event nobody wants is given to the driver in the call, as a part of the command before it:
  * the batch of that is over when the kernel is. It has the batch's stays, which it may add to; what
- * else wants the memory waits for those. Each few kernels one is a command again, which is measured
- * if need be, and whose end shows how far the device is.
+ * else wants the memory waits for those. A longer one that shares the GPU with others is given so,
+ * too, if it comes after the batch anyway. Each few kernels one is a command again, which is
+ * measured if need be, and whose end shows how far the device is.
  */
 
 /* The batch went past StarPU: may kernels be appended to it, later? By the dispatching thread. */

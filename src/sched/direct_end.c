@@ -96,22 +96,11 @@ static struct tutti_batch *take_next(unsigned lane) {
     return batch;
 }
 
-/*
- * Does it share a GPU with others, and does nobody ask for the end of any of its commands? NVIDIA's
- * driver (580.159) has at most eight kernels with events under way, but 24 and more without.
- */
-static bool is_quiet(const struct tutti_batch *batch) {
-    bool quiet = tutti_lanes_are_of_gpu(batch->device) &&
-                 (batch->shares || tutti_lane_is_aside(batch->lane));
-    for (const struct tutti_device_task *task = batch->first; task && quiet; task = task->next)
-        quiet = !tutti_event_is_seen(task->command.event) && !task->command.event->caller_runs;
-    return quiet;
-}
-
 void tutti_direct_start(struct tutti_batch *batch) {
     struct tutti_real_device *device = batch->device;
     /* A marker would come behind longer kernels that are not before the batch. */
-    bool longer = !device->at_home && tutti_ahead_busy(device) > 0, quiet = is_quiet(batch);
+    bool longer = !device->at_home && tutti_ahead_busy(device) > 0,
+         quiet = tutti_lanes_are_quiet_for(batch);
     bool later = tutti_direct_streams(device) || batch->marked ||
                  (!quiet && (tutti_lane_is_aside(batch->lane) || longer));
     if (longer && batch->lone && !quiet)
@@ -271,10 +260,11 @@ static void put_off(const struct tutti_batch *batch, double time) {
 
 /*
  * May the batch's end be looked for though nobody waits for it? A marker keeps others from the
- * device (is_quiet) until all is over that is before it in its lane. Lock held.
+ * device (lanes.h) until all is over that is before it in its lane. Lock held.
  */
 static bool is_due(const struct tutti_batch *batch, cl_ulong now) {
-    return batch->end || batch->marker || !is_quiet(batch) || now > direct.due[lane_of(batch)];
+    return batch->end || batch->marker || !tutti_lanes_are_quiet_for(batch) ||
+           now > direct.due[lane_of(batch)];
 }
 
 /*

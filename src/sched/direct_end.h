@@ -31,10 +31,10 @@ unsigned tutti_direct_device_of(unsigned place);
 unsigned tutti_direct_lane_of(unsigned place);
 
 /*
- * For who may append to a batch (append.h): is it still to be completed, with no event that tells
- * its end? Then nobody completes it, nor others of its lane, until tutti_direct_close. `longer`:
- * its end is behind that of all others of its queue now, so many µs later. By the dispatching
- * thread.
+ * For who may append to a batch (append.h): is it still to be completed, and is its end not to be
+ * seen while others are behind it? Then nobody completes it, nor others of its lane, until
+ * tutti_direct_close. `longer`: what told its end is given up, as that is behind that of all others
+ * of its queue now, so many µs later. By the dispatching thread.
  */
 bool tutti_direct_reopen(struct tutti_batch *batch);
 void tutti_direct_close(struct tutti_batch *batch, bool longer, double time);

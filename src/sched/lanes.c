@@ -142,6 +142,14 @@ bool tutti_lanes_are_best_for(const struct tutti_device_task *task) {
     return task->shares && (stays || task->time > TUTTI_BRIEF);
 }
 
+bool tutti_lanes_are_quiet_for(const struct tutti_batch *batch) {
+    bool quiet = tutti_lanes_are_of_gpu(batch->device) &&
+                 (batch->shares || tutti_lane_is_aside(batch->lane));
+    for (const struct tutti_device_task *task = batch->first; task && quiet; task = task->next)
+        quiet = !tutti_event_is_seen(task->command.event) && !task->command.event->caller_runs;
+    return quiet;
+}
+
 unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_real_device *device) {
     bool may = tutti_lanes_are_there(device) && tutti_lanes_are_for(batch);
     unsigned parts = may ? batch->parts : 1;

@@ -108,6 +108,13 @@ static inline bool tutti_lanes_are_for(const struct tutti_batch *batch) {
            (batch->shares || tutti_lanes_are_worth(batch->expected, batch->length));
 }
 
+/*
+ * Does it share a GPU with others, and does nobody ask for the end of any of its commands? Then it
+ * has no event: NVIDIA's driver (580.159) has at most eight kernels with events under way, and as
+ * many with a marker behind each, but 24 and more without.
+ */
+bool tutti_lanes_are_quiet_for(const struct tutti_batch *batch);
+
 /* On how many lanes of its device batches like this one may be; 1: on lane 0. */
 unsigned tutti_lanes_for(const struct tutti_batch *batch, const struct tutti_real_device *device);
 

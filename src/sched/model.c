@@ -185,6 +185,12 @@ static struct tutti_model *load_base(const struct tutti_model *model) {
     return atomic_load_explicit(&model->base, memory_order_acquire);
 }
 
+/* The one for any integer arguments; NULL for NULL. */
+static struct tutti_model *base_of(struct tutti_model *model) {
+    struct tutti_model *base = model ? load_base(model) : NULL;
+    return base ? base : model;
+}
+
 /*
  * Does the kernel take longer with some integer arguments than with others, of which one may be the
  * time itself? By the shortest of several times of each: it may have been interrupted.
@@ -412,8 +418,7 @@ struct tutti_first_launch *tutti_model_first_launch(const struct tutti_model *mo
 
 void tutti_model_try(struct tutti_model *model, const struct tutti_real_device *device,
                      bool tries) {
-    struct tutti_model *base = model ? load_base(model) : NULL;
-    model = base ? base : model;
+    model = base_of(model);
     if (model && tries)
         atomic_fetch_or_explicit(&model->tried, 1u << device->kind, memory_order_relaxed);
     else if (model)
@@ -496,8 +501,7 @@ enum tutti_measuring tutti_model_measures(struct tutti_model *model,
 
 void tutti_model_doubt(struct tutti_model *model, const struct tutti_real_device *device) {
     unsigned none = 0;
-    struct tutti_model *base = model ? load_base(model) : NULL;
-    model = base ? base : model;
+    model = base_of(model);
     if (model)
         atomic_compare_exchange_strong(&model->doubts[device->kind], &none, 1);
 }
@@ -545,7 +549,7 @@ void tutti_model_learn(struct tutti_model *model, const struct tutti_real_device
     } else if (atomic_load(&model->of_integers)) { /* there were too many others */
         look_for_difference(model, device->kind, time);
     }
-    learn(base ? base : model, device, time);
+    learn(base_of(model), device, time);
 }
 
 unsigned tutti_model_count(const struct tutti_real_device *device) {
