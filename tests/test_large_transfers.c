@@ -46,6 +46,26 @@ START_TEST(of_maps) {
 }
 END_TEST
 
+/*
+ * Mapped while a worker gives it its first memory on the GPU. ThreadSanitizer is the judge: home
+ * memory is made at the same time.
+ */
+START_TEST(map_of_what_is_new) {
+    begin();
+    for (int f = 0; f < FRAMES; f++) {
+        cl_mem fresh = make_buffer(0, BYTES, NULL);
+        write_later(fresh, 0, N, sent[f % SLOTS]);
+        cl_int *bytes = ck_made(clEnqueueMapBuffer(queue, fresh, CL_FALSE, CL_MAP_READ, 0, BYTES, 0,
+                                                   NULL, NULL, &error));
+        ck_ok(clFinish(queue));
+        ck_assert_int_eq(count_wrong(bytes, 0, N, sent[f % SLOTS][0]), 0);
+        ck_ok(clEnqueueUnmapMemObject(queue, fresh, bytes, 0, NULL, NULL));
+        ck_ok(clReleaseMemObject(fresh));
+    }
+    end();
+}
+END_TEST
+
 START_TEST(anything) {
     void (*const some[])(unsigned *) = {write_some, read_some, launch_some, launch_some, map_some};
     ck_assert_uint_gt(draw_programs(12, 50, some, COUNT(some)), 0);
@@ -53,7 +73,7 @@ START_TEST(anything) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {of_frames, of_maps, anything};
+    const TTest *const tests[] = {of_frames, of_maps, map_of_what_is_new, anything};
     return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                              : 0;
 }

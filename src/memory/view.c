@@ -139,8 +139,12 @@ cl_int tutti_view_create_storage(struct tutti_view *view, const struct tutti_rea
     }
     bool at_home = view->svm || (device->at_home && is_packed(view));
     void *home = at_home ? tutti_view_home(view) : NULL;
-    /* The program's memory, and what a driver locked, lie as they happen to. */
-    if ((view->home_is_users || view->pinned) && !view->svm && !tutti_storage_may_use(device, home))
+    /*
+     * The program's memory, and what a driver locked, lie as they happen to. Without `home`,
+     * another thread may be making it.
+     */
+    if (home && (view->home_is_users || view->pinned) && !view->svm &&
+        !tutti_storage_may_use(device, home))
         home = NULL;
     return create_storage(view, device, home, storage);
 }
