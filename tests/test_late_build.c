@@ -404,6 +404,27 @@ START_TEST(what_has_paid_is_kept) {
 }
 END_TEST
 
+/*
+ * The last one waits while the one before it, which is of another kind, has the program built.
+ * ThreadSanitizer is the judge.
+ */
+START_TEST(beside_another_build) {
+    for (int i = 0; i < FEW; i++) {
+        build("", 13 + i);
+        cl_kernel kernel = make_kernel(program, "add");
+        cl_mem buffer = make_zeros();
+        run(kernel, buffer, little);
+        ck_ok(clFinish(queue));
+        ck_ok(clReleaseMemObject(buffer));
+        ck_ok(clReleaseKernel(kernel));
+        ck_ok(clReleaseProgram(program));
+    }
+}
+END_TEST
+
+START_TEST(of_two_kinds) { run_apart("POCL_DEVICES='basic pthread basic'", "--mixed"); }
+END_TEST
+
 int main(int argc, char **argv) {
     const struct {
         const char *name;
@@ -411,7 +432,8 @@ int main(int argc, char **argv) {
     } apart[] = {{"--threads", {several_threads}},
                  {"--end", {the_end}},
                  {"--pays", {what_has_paid_does_not_wait}},
-                 {"--paid", {what_paid_before}}};
+                 {"--paid", {what_paid_before}},
+                 {"--mixed", {beside_another_build}}};
     const TTest *const tests[] = {
         a_little_work_does_not_pay,
         a_little_work_does_not_pay_again,
@@ -427,6 +449,7 @@ int main(int argc, char **argv) {
         ends_while_it_builds,
         what_has_paid_does_not_wait,
         what_has_paid_is_kept,
+        of_two_kinds,
     };
     setenv("TUTTI_BUILDS", "auto", 1);
     for (size_t i = 0; i < COUNT(apart) && argc == 2; i++)

@@ -270,12 +270,13 @@ static void *part_main(void *argument) {
 static cl_int run(struct tutti_build_job *job, const struct tutti_real_device *lead) {
     const struct tutti_device_list *devices = tutti_devices();
     struct part_thread part[TUTTI_MAX_DEVICES];
+    job->part[lead->index].wanted = true;
     for (unsigned d = 0; d < devices->count; d++) {
         const struct tutti_real_device *device = devices->device[d];
         part[d] = (struct part_thread){.job = job, .device = device};
         if (device == lead || device->spare || !tutti_build_part_wanted(job, device, lead))
             continue;
-        if (tutti_late_build_can_wait(job, device, lead)) {
+        if (tutti_late_build_can_wait(job, device)) {
             job->part[d].wanted = false;
             job->late |= 1u << d;
         } else {

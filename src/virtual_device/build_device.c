@@ -269,7 +269,6 @@ void tutti_build_part_run(struct tutti_build_job *job, const struct tutti_real_d
     const char *source =
         job->operation == TUTTI_BUILD ? tutti_build_whole_source(job, device) : NULL;
     char *options = source ? extended_options(job, device, !asks_for_arguments(job)) : NULL;
-    part->wanted = true;
     part->real = options ? tutti_built_find(device, source, options, &part->build_time) : NULL;
     if (part->real) {
         part->log = read_log(part->real, device);

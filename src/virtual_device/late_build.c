@@ -25,11 +25,10 @@ unsigned tutti_late_build_like(unsigned devices, unsigned able) {
     return like;
 }
 
-static bool has_alike(const struct tutti_build_job *job, const struct tutti_real_device *device,
-                      const struct tutti_real_device *lead) {
+static bool has_alike(const struct tutti_build_job *job, const struct tutti_real_device *device) {
     unsigned before = 0;
     for (unsigned d = 0; d < device->index; d++)
-        if (d == lead->index || job->part[d].wanted)
+        if (job->part[d].wanted)
             before |= 1u << d;
     return tutti_late_build_like(1u << device->index, before) != 0;
 }
@@ -56,13 +55,11 @@ static bool helps_gpu(unsigned late) {
 }
 
 bool tutti_late_build_can_wait(const struct tutti_build_job *job,
-                               const struct tutti_real_device *device,
-                               const struct tutti_real_device *lead) {
+                               const struct tutti_real_device *device) {
     return job->operation == TUTTI_BUILD && !is_early() && tutti_pocl_is(device) &&
            device->at_home && tutti_build_whole_source(job, device) &&
            (helps_gpu(1u << device->index) ||
-            (has_alike(job, device, lead) &&
-             !tutti_model_is_measured(model_of(job->identity), device)));
+            (has_alike(job, device) && !tutti_model_is_measured(model_of(job->identity), device)));
 }
 
 bool tutti_late_build_note(cl_program program, double waited) {

@@ -18,8 +18,7 @@
  * a program for which it has paid before, in this process or, by the models that are kept, another.
  */
 bool tutti_late_build_can_wait(const struct tutti_build_job *job,
-                               const struct tutti_real_device *device,
-                               const struct tutti_real_device *lead);
+                               const struct tutti_real_device *device);
 
 /* Those of `devices` that can do whatever one of `able` can (bits). */
 unsigned tutti_late_build_like(unsigned devices, unsigned able);
