@@ -38,6 +38,7 @@ TUTTI_TESTS = \
 	tests/test_direct \
 	tests/test_at_once \
 	tests/test_in_call \
+	tests/test_addresses \
 	tests/test_fresh \
 	tests/test_lone \
 	tests/test_row \
@@ -476,6 +477,10 @@ tests_test_in_call_LDADD = $(TEST_LIBS)
 tests_test_at_once_SOURCES = tests/test_at_once.c tests/task_counts.h
 tests_test_at_once_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_at_once_LDADD = $(TEST_LIBS)
+
+tests_test_addresses_SOURCES = tests/test_addresses.c tests/pocl_table.h
+tests_test_addresses_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_addresses_LDADD = $(TEST_LIBS)
 
 # Its own remove() is there for the drivers that it loads.
 tests_test_shared_cache_SOURCES = tests/test_shared_cache.c tests/task_counts.h

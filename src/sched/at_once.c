@@ -20,8 +20,8 @@
 #define SHORT 6.0
 #define SHORT_ALONE 200.0
 #define TRIES 1000 /* in a row, while others dispatch */
-/* ns, by a clock that is slow */
-#define LATE 8000000u
+#define LATE 8000000u /* ns, by a clock that is slow, which */
+#define LOOK 4        /* one of so many kernels looks at */
 
 /* What the devices and the settings allow; none of it changes once StarPU has started. */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -61,12 +61,14 @@ static void unlock_devices(unsigned count) {
  * holds them while no command is under way is another thread's kernel in its call, which is soon
  * over: a very short one waits for that, as a command would cost more.
  */
-static bool lock_devices(bool waits) {
+static bool lock_devices(bool in_row, const struct tutti_model *model,
+                         const struct tutti_real_device *device) {
     for (unsigned d = 0; d < devices->count; d++) {
         pthread_mutex_t *lock = &devices->device[d]->place.enqueues;
         if (pthread_mutex_trylock(lock) == 0)
             continue;
-        if (!waits || tutti_runtime_in_flight() > 0) {
+        if (in_row || !tutti_model_is_within(model, device, SHORT) ||
+            tutti_runtime_in_flight() > 0) {
             unlock_devices(d);
             return false;
         }
@@ -151,13 +153,15 @@ static void leave(cl_command_queue queue, bool in_row) {
 }
 
 /*
- * In the call, with what is learnt of it. When the one before it ended long ago, it may have been
- * this kernel that took so long, and is not what its model says: the next one is measured.
+ * In the call, with what is learnt of it. When those before it ended long ago, it may have been
+ * this kernel that took so long, and is not what its model says: the next one is measured. To look
+ * at the clock costs some percent of an empty kernel.
  */
 static bool execute(const struct tutti_invocation *call, struct tutti_real_device *device,
                     const struct tutti_storage *const *storage, struct tutti_model *model,
                     unsigned able, cl_event event) {
-    static cl_ulong last_end; /* by the devices' locks, as `measures` */
+    static cl_ulong last_end; /* that was looked at; by the devices' locks, as the others */
+    static unsigned unseen;   /* kernels since then */
     static bool measures;
     struct tutti_invocation_times times = {0, 0};
     bool timed = tutti_model_measures(model, device) != TUTTI_NOT_MEASURED || measures ||
@@ -166,10 +170,14 @@ static bool execute(const struct tutti_invocation *call, struct tutti_real_devic
     if (tutti_invocation_enqueue(call, device, device->place.kernels, storage, true, NULL,
                                  timed ? &times : NULL) != CL_SUCCESS)
         return false;
-    cl_ulong end = timed ? times.end : tutti_runtime_about_now();
+    measures = false;
+    if (timed || ++unseen == LOOK) {
+        cl_ulong end = timed ? times.end : tutti_runtime_about_now();
+        measures = end > last_end + LATE;
+        last_end = end;
+        unseen = 0;
+    }
     double took = (double)(times.end - times.start) / 1000;
-    measures = end > last_end + LATE;
-    last_end = end;
     if (timed)
         tutti_model_learn(model, device, took);
     tutti_statistics_count(model, able, device, took);
@@ -188,15 +196,17 @@ static bool run(const struct attempt *attempt, const struct tutti_invocation *ca
     bool in_row = attempt->in_row;
     if (!find_storage(call, device, able, in_row, &found))
         return false;
-    const struct tutti_row_kernel kernel = {attempt->queue, attempt->list, model, able, event};
     for (unsigned i = 0; i < call->count; i++) {
         struct tutti_view *view = view_of(call->mem[i]);
         tutti_view_take_over(view);
         view->defined = true;
         view->unread = false;
     }
-    bool done = in_row ? tutti_row_enqueue(call, device, found.storage, &kernel) == CL_SUCCESS
-                       : execute(call, device, found.storage, model, able, event);
+    bool done =
+        in_row ? tutti_row_enqueue(call, device, found.storage,
+                                   &(struct tutti_row_kernel){attempt->queue, attempt->list, model,
+                                                              able, event}) == CL_SUCCESS
+               : execute(call, device, found.storage, model, able, event);
     for (unsigned i = 0; i < call->count; i++) {
         struct tutti_view *view = view_of(call->mem[i]);
         if (in_row) /* kernels of its device may end meanwhile */
@@ -221,7 +231,7 @@ static enum outcome try(struct attempt *attempt, struct tutti_invocation *call) 
     struct tutti_real_device *device = find_device(model, able);
     if (!device)
         return NOT_ABLE;
-    if (!lock_devices(!in_row && tutti_model_is_within(model, device, SHORT)))
+    if (!lock_devices(in_row, model, device))
         return in_row ? OTHERS_FIRST : NOT_ABLE;
     enter(attempt);
     if (!attempt->entered) {

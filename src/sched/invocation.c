@@ -139,36 +139,62 @@ struct tutti_model *tutti_invocation_recall(const struct tutti_invocation *call,
     return recent ? recent->model : NULL;
 }
 
+static cl_int set_memory(const struct tutti_invocation *call,
+                         const struct tutti_real_device *device, unsigned index, cl_mem value) {
+    return tutti_given_set(call->kernel, device, index, sizeof(value), &value, TUTTI_GIVEN_MEMORY);
+}
+
+/*
+ * Shared virtual memory is set anew each time. Beside an image buffers are memory objects: PoCL
+ * (3.1) ends the process when an image over a buffer is the only one of a launch.
+ */
+static cl_int set_buffer(const struct tutti_invocation *call,
+                         const struct tutti_real_device *device, unsigned index,
+                         const struct tutti_storage *const *storage) {
+    const struct tutti_argument *argument = &call->arguments->argument[index];
+    if (!argument->mem)
+        return set_memory(call, device, index, NULL);
+    if (tutti_invocation_has_address(argument->mem)) {
+        tutti_given_forget(call->kernel, device, index);
+        return device->dispatch->clSetKernelArgSVMPointer(
+            call->kernel->function->real[device->index], index,
+            argument->pointer ? argument->pointer : argument->mem->host_ptr);
+    }
+    const struct tutti_storage *own = storage[call->mem_of[index]];
+    return own->bytes && device->takes_addresses && !call->kernel->function->takes_images
+               ? tutti_given_set(call->kernel, device, index, sizeof(own->bytes), &own->bytes,
+                                 TUTTI_GIVEN_ADDRESS)
+               : set_memory(call, device, index, own->argument);
+}
+
+static cl_int set_other(const struct tutti_invocation *call, const struct tutti_real_device *device,
+                        unsigned index, size_t size, const void *value) {
+    tutti_given_forget(call->kernel, device, index);
+    return device->dispatch->clSetKernelArg(call->kernel->function->real[device->index], index,
+                                            size, value);
+}
+
 static cl_int set_argument(const struct tutti_invocation *call,
                            const struct tutti_real_device *device, unsigned index,
                            const struct tutti_storage *const *storage) {
-    const cl_icd_dispatch *driver = device->dispatch;
-    cl_kernel real = call->kernel->function->real[device->index];
     const struct tutti_argument *argument = &call->arguments->argument[index];
-    enum tutti_argument_kind kind = call->kernel->info[index].kind;
-    bool svm = argument->mem && kind == TUTTI_ARGUMENT_BUFFER &&
-               tutti_invocation_has_address(argument->mem);
-    if (svm || kind == TUTTI_ARGUMENT_LOCAL || kind == TUTTI_ARGUMENT_SAMPLER)
-        tutti_given_forget(call->kernel, device, index);
-    switch (kind) {
+    switch (call->kernel->info[index].kind) {
     case TUTTI_ARGUMENT_BUFFER:
-    case TUTTI_ARGUMENT_IMAGE: {
-        if (svm)
-            return driver->clSetKernelArgSVMPointer(
-                real, index, argument->pointer ? argument->pointer : argument->mem->host_ptr);
-        cl_mem value = argument->mem ? storage[call->mem_of[index]]->argument : NULL;
-        return tutti_given_set(call->kernel, device, index, sizeof(value), &value, true);
-    }
+        return set_buffer(call, device, index, storage);
+    case TUTTI_ARGUMENT_IMAGE:
+        return set_memory(call, device, index,
+                          argument->mem ? storage[call->mem_of[index]]->argument : NULL);
     case TUTTI_ARGUMENT_LOCAL:
-        return driver->clSetKernelArg(real, index, argument->size, NULL);
+        return set_other(call, device, index, argument->size, NULL);
     case TUTTI_ARGUMENT_SAMPLER: {
         cl_sampler value = argument->sampler->real[device->index];
-        return driver->clSetKernelArg(real, index, sizeof(value), &value);
+        return set_other(call, device, index, sizeof(value), &value);
     }
     case TUTTI_ARGUMENT_VALUE:
         break;
     }
-    return tutti_given_set(call->kernel, device, index, argument->size, argument->value, false);
+    return tutti_given_set(call->kernel, device, index, argument->size, argument->value,
+                           TUTTI_GIVEN_VALUE);
 }
 
 /*

@@ -41,6 +41,12 @@ struct tutti_real_device {
      */
     bool shares_host;
     /*
+     * Kernels may be given the address of any host memory, as a pointer of shared virtual memory.
+     * So it is with PoCL's CPU devices, which do less for it than for a memory object: these they
+     * look at, order and keep for each launch.
+     */
+    bool takes_addresses;
+    /*
      * And it does work in the host's copy of a buffer: always, unless TUTTI_TRANSFER=staged or
      * TUTTI_DEVICE_MEMORY makes it a stand-in for a device with memory of its own.
      */

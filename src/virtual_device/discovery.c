@@ -5,6 +5,7 @@
 #include "log.h"
 #include "sched/policy.h"
 #include "virtual_device/merged.h"
+#include "virtual_device/pocl.h"
 #include "virtual_device/selection.h"
 #include "virtual_device/vendor.h"
 
@@ -139,6 +140,8 @@ static bool read_properties(struct tutti_real_device *device) {
         device->svm = 0;
     device->shares_host =
         device->type & CL_DEVICE_TYPE_CPU && uses_host_memory(device->platform_name);
+    device->takes_addresses = device->shares_host && tutti_pocl_is(device) &&
+                              device->svm & CL_DEVICE_SVM_COARSE_GRAIN_BUFFER;
     device->at_home = device->shares_host && !stands_in();
     return error == CL_SUCCESS;
 }

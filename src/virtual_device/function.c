@@ -141,6 +141,8 @@ static cl_int fill(struct tutti_function *function, cl_program program, const ch
     function->name = strdup(name);
     function->info = tutti_argument_info_copy(signature->info, count);
     function->argument_count = function->info ? count : 0;
+    for (unsigned i = 0; i < function->argument_count; i++)
+        function->takes_images |= function->info[i].kind == TUTTI_ARGUMENT_IMAGE;
     function->overwrites = calloc(count + 1, sizeof(*function->overwrites));
     if (!function->name || (count && !function->info) || !function->overwrites)
         return CL_OUT_OF_HOST_MEMORY;

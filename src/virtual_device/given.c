@@ -24,14 +24,18 @@ void tutti_given_forget(cl_kernel kernel, const struct tutti_real_device *device
 }
 
 cl_int tutti_given_change(cl_kernel kernel, const struct tutti_real_device *device, unsigned index,
-                          size_t size, const void *value, bool memory) {
+                          size_t size, const void *value, enum tutti_given_kind kind) {
     struct tutti_given *given = find(kernel, device, index);
-    unsigned epoch = memory ? atomic_load(&tutti_given_epochs[device->index]) : 0;
-    cl_int error =
-        device->dispatch->clSetKernelArg(kernel->function->real[device->index], index, size, value);
+    cl_kernel real = kernel->function->real[device->index];
+    const cl_icd_dispatch *driver = device->dispatch;
+    unsigned epoch =
+        kind == TUTTI_GIVEN_MEMORY ? atomic_load(&tutti_given_epochs[device->index]) : 0;
+    cl_int error = kind == TUTTI_GIVEN_ADDRESS
+                       ? driver->clSetKernelArgSVMPointer(real, index, *(void *const *)value)
+                       : driver->clSetKernelArg(real, index, size, value);
     if (given && size <= TUTTI_LARGEST_GIVEN) {
         *given = (struct tutti_given){
-            .known = error == CL_SUCCESS, .memory = memory, .epoch = epoch, .size = size};
+            .known = error == CL_SUCCESS, .kind = kind, .epoch = epoch, .size = size};
         memcpy(given->value, value, size);
     }
     return error;

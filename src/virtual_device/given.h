@@ -13,8 +13,15 @@
 
 #define TUTTI_LARGEST_GIVEN 16 /* larger values are set each time */
 
+enum tutti_given_kind {
+    TUTTI_GIVEN_VALUE,
+    TUTTI_GIVEN_MEMORY, /* a real memory object's handle */
+    TUTTI_GIVEN_ADDRESS /* of its bytes, where kernels take those (device.h) */
+};
+
 struct tutti_given {
-    bool known, memory;
+    bool known;
+    enum tutti_given_kind kind;
     unsigned epoch; /* of a memory object */
     size_t size;    /* of what is known; at most TUTTI_LARGEST_GIVEN */
     _Alignas(void *) unsigned char value[TUTTI_LARGEST_GIVEN];
@@ -23,21 +30,23 @@ struct tutti_given {
 extern atomic_uint tutti_given_epochs[TUTTI_MAX_DEVICES]; /* count the memory objects that went */
 
 /*
- * Sets an argument of the device's real kernel (clSetKernelArg); the driver's error. `memory`: the
- * value is a real memory object.
+ * Sets an argument of the device's real kernel (clSetKernelArg, clSetKernelArgSVMPointer); the
+ * driver's error.
  */
 cl_int tutti_given_change(cl_kernel kernel, const struct tutti_real_device *device, unsigned index,
-                          size_t size, const void *value, bool memory);
+                          size_t size, const void *value, enum tutti_given_kind kind);
 
 /* The same, if it has changed. */
 static inline cl_int tutti_given_set(cl_kernel kernel, const struct tutti_real_device *device,
-                                     unsigned index, size_t size, const void *value, bool memory) {
+                                     unsigned index, size_t size, const void *value,
+                                     enum tutti_given_kind kind) {
     const struct tutti_given *given = kernel->function->given[device->index];
-    if (given && given[index].known && given[index].memory == memory && given[index].size == size &&
+    if (given && given[index].known && given[index].kind == kind && given[index].size == size &&
         memcmp(given[index].value, value, size) == 0 &&
-        (!memory || given[index].epoch == atomic_load(&tutti_given_epochs[device->index])))
+        (kind != TUTTI_GIVEN_MEMORY ||
+         given[index].epoch == atomic_load(&tutti_given_epochs[device->index])))
         return CL_SUCCESS;
-    return tutti_given_change(kernel, device, index, size, value, memory);
+    return tutti_given_change(kernel, device, index, size, value, kind);
 }
 
 /* The argument was set, or is about to be, by other means. */

@@ -64,6 +64,7 @@ struct tutti_function {
     char *name;
     unsigned argument_count;
     struct tutti_argument_info *info;   /* [argument_count] */
+    bool takes_images;                  /* one of them is an image */
     struct tutti_overwrite *overwrites; /* [argument_count], what is proven of each (overwrite.h) */
     pthread_mutex_t lock;               /* guards `checker` */
     cl_kernel checker; /* the lead's kernel, for checking sizes of values; never launched */
