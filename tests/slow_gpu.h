@@ -69,6 +69,19 @@ static inline unsigned long slow_set_length(cl_ulong length) {
     return kernels;
 }
 
+/* Waits until so many were enqueued: a worker may have got the last ones. False: they were not. */
+static inline bool slow_await(unsigned long kernels) {
+    bool there = false;
+    for (int ms = 0; ms < 10000 && !there; ms++) {
+        pthread_mutex_lock(&slow.lock);
+        there = slow.enqueued >= kernels;
+        pthread_mutex_unlock(&slow.lock);
+        if (!there)
+            usleep(1000);
+    }
+    return there;
+}
+
 static void *slow_clock(void *unused) {
     (void)unused;
     pthread_mutex_lock(&slow.lock);

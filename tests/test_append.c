@@ -215,12 +215,6 @@ START_TEST(it_was_looked_at_before) {
 }
 END_TEST
 
-/* What was collected comes later, from a worker. */
-static void await_given(unsigned long kernels) {
-    for (int ms = 0; ms < 10000 && slow_set_length(LENGTH) < kernels; ms++)
-        usleep(1000);
-}
-
 /* Nor does the end of others, that came behind the command, and tell that all before is over. */
 START_TEST(others_came_in_between) {
     int appended_to = 0;
@@ -232,7 +226,7 @@ START_TEST(others_came_in_between) {
         slow_set_length(LENGTH);
         for (int i = 0; i < 70; i++)
             run(queues[1], turn, 1, i, NULL);
-        await_given(before + 1 + 70);
+        slow_await(before + 1 + 70); /* what was collected comes later, from a worker */
         appended();
         keep_events();
         slow_set_length(10 * SLOW);
