@@ -19,7 +19,7 @@
  */
 #define SHORT 6.0
 #define SHORT_ALONE 200.0
-#define TRIES 1000 /* in a row, while others dispatch */
+#define TRIES 1000    /* in a row, while others dispatch */
 #define LATE 8000000u /* ns, by a clock that is slow, which */
 #define LOOK 4        /* one of so many kernels looks at */
 
@@ -196,17 +196,15 @@ static bool run(const struct attempt *attempt, const struct tutti_invocation *ca
     bool in_row = attempt->in_row;
     if (!find_storage(call, device, able, in_row, &found))
         return false;
+    const struct tutti_row_kernel kernel = {attempt->queue, attempt->list, model, able, event};
     for (unsigned i = 0; i < call->count; i++) {
         struct tutti_view *view = view_of(call->mem[i]);
         tutti_view_take_over(view);
         view->defined = true;
         view->unread = false;
     }
-    bool done =
-        in_row ? tutti_row_enqueue(call, device, found.storage,
-                                   &(struct tutti_row_kernel){attempt->queue, attempt->list, model,
-                                                              able, event}) == CL_SUCCESS
-               : execute(call, device, found.storage, model, able, event);
+    bool done = in_row ? tutti_row_enqueue(call, device, found.storage, &kernel) == CL_SUCCESS
+                       : execute(call, device, found.storage, model, able, event);
     for (unsigned i = 0; i < call->count; i++) {
         struct tutti_view *view = view_of(call->mem[i]);
         if (in_row) /* kernels of its device may end meanwhile */

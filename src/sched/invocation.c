@@ -146,7 +146,7 @@ static cl_int set_memory(const struct tutti_invocation *call,
 
 /*
  * Shared virtual memory is set anew each time. Beside an image buffers are memory objects: PoCL
- * (3.1) ends the process when an image over a buffer is the only one of a launch.
+ * (3.1) ends the process when an image over a buffer is a launch's only one.
  */
 static cl_int set_buffer(const struct tutti_invocation *call,
                          const struct tutti_real_device *device, unsigned index,
@@ -167,6 +167,7 @@ static cl_int set_buffer(const struct tutti_invocation *call,
                : set_memory(call, device, index, own->argument);
 }
 
+/* Local memory and samplers are set anew each time, too. */
 static cl_int set_other(const struct tutti_invocation *call, const struct tutti_real_device *device,
                         unsigned index, size_t size, const void *value) {
     tutti_given_forget(call->kernel, device, index);

@@ -41,16 +41,16 @@ struct tutti_real_device {
      */
     bool shares_host;
     /*
+     * And it does work in the host's copy of a buffer: always, unless TUTTI_TRANSFER=staged or
+     * TUTTI_DEVICE_MEMORY makes it a stand-in for a device with memory of its own.
+     */
+    bool at_home;
+    /*
      * Kernels may be given the address of any host memory, as a pointer of shared virtual memory.
      * So it is with PoCL's CPU devices, which do less for it than for a memory object: these they
      * look at, order and keep for each launch.
      */
     bool takes_addresses;
-    /*
-     * And it does work in the host's copy of a buffer: always, unless TUTTI_TRANSFER=staged or
-     * TUTTI_DEVICE_MEMORY makes it a stand-in for a device with memory of its own.
-     */
-    bool at_home;
     /*
      * Given nothing by our policy: an interpreter, or a CPU device that works in copies beside ones
      * that work in home memory and have its cores already. It keeps nothing from being at home:
