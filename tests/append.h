@@ -178,7 +178,7 @@ static void end(void) {
 }
 
 /* So many of the last MANY kernels, at least; on a busy machine the GPU may be far behind. */
-static int appended(void) { return test_log_count("behind another one"); }
+static inline int appended(void) { return test_log_count("behind another one"); }
 
 static inline void CL_CALLBACK add_one(void *arguments) {
     cl_int *seen = *(cl_int **)arguments;

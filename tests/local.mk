@@ -65,6 +65,7 @@ TUTTI_TESTS = \
 	tests/test_beside \
 	tests/test_append \
 	tests/test_append_chance \
+	tests/test_append_transfers \
 	tests/test_append_lanes \
 	tests/test_large_transfers \
 	tests/test_far_ahead \
@@ -188,6 +189,10 @@ tests_test_append_lanes_LDADD = $(TEST_LIBS)
 tests_test_append_chance_SOURCES = tests/test_append_chance.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_chance_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_chance_LDADD = $(TEST_LIBS)
+
+tests_test_append_transfers_SOURCES = tests/test_append_transfers.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_append_transfers_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_append_transfers_LDADD = $(TEST_LIBS)
 tests_test_far_ahead_SOURCES = tests/test_far_ahead.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_far_ahead_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_far_ahead_LDADD = $(TEST_LIBS)

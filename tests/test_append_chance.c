@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only Tutti: appended kernels (append.h) with all else among them that may be in a queue.
+ * Only Tutti: what is appended (append.h) with all else among it that may be in a queue.
  * TUTTI_TEST_SEED is the first program [1], TUTTI_TEST_COUNT how many there are [40].
  */
 #include "append.h"
@@ -90,6 +90,35 @@ static void replace(int b, cl_int *array) {
     memcpy(chance.now[b], array, sizeof(chance.now[b]));
 }
 
+/* Any part, from or to the program's memory or within the device's; also what was read before. */
+static void move_by_chance(int b, int c) {
+    int first = draw(N), count = 1 + draw(N - first), place = draw(N - count + 1);
+    int other = (b + 1) % BUFFERS, earlier = draw(c + 1);
+    const size_t from = (size_t)first * sizeof(cl_int), to = (size_t)place * sizeof(cl_int),
+                 size = (size_t)count * sizeof(cl_int);
+    const cl_uint pattern = (cl_uint)c;
+    switch (draw(4)) {
+    case 0:
+        ck_ok(clEnqueueFillBuffer(queues[0], buffer[b], &pattern, sizeof(pattern), from, size, 0,
+                                  NULL, NULL));
+        for (int k = first; k < first + count; k++)
+            chance.now[b][k] = pattern;
+        break;
+    case 1:
+        ck_ok(clEnqueueCopyBuffer(queues[0], buffer[b], buffer[other], from, to, size, 0, NULL,
+                                  NULL));
+        memcpy(&chance.now[other][place], &chance.now[b][first], size);
+        break;
+    default:
+        ck_ok(clEnqueueWriteBuffer(queues[0], buffer[b], CL_FALSE, to, size,
+                                   &chance.array[earlier][first], 0, NULL, NULL));
+        memcpy(&chance.now[b][place],
+               chance.was_read[earlier] ? &chance.read[earlier][first]
+                                        : (cl_uint *)&chance.array[earlier][first],
+               size);
+    }
+}
+
 /* The command of that number; each has an array of its own. */
 static void do_by_chance(int c) {
     const size_t size = sizeof(chance.now[0]);
@@ -145,6 +174,14 @@ static void do_by_chance(int c) {
     case 12:
     case 13:
         launch_on_half(draw(2));
+        break;
+    case 14:
+    case 15:
+    case 16:
+    case 17:
+    case 18:
+    case 19:
+        move_by_chance(b, c);
         break;
     default:
         launch_by_chance(queues[0], 0, NULL, draw(20) ? NULL : &event);

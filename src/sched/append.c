@@ -5,6 +5,7 @@
 #include "log.h"
 #include "memory/version.h"
 #include "memory/window.h"
+#include "recycler.h"
 #include "sched/ahead.h"
 #include "sched/batch_users.h"
 #include "sched/direct.h"
@@ -12,6 +13,8 @@
 #include "sched/lanes.h"
 #include "sched/statistics.h"
 #include "virtual_device/driver.h"
+
+#include <string.h>
 
 /*
  * µs of a kernel: a longer one might be on another device, or lane, and a command costs little
@@ -42,13 +45,17 @@ void tutti_append_note(struct tutti_batch *batch) {
     atomic_store(&queue->latest_event, last->command.event);
 }
 
-/* The caller becomes the dispatching thread, if the queue's last command may be the latest one. */
-static bool begin(cl_command_queue queue) {
+/*
+ * The caller becomes the dispatching thread, if the queue's last command may be the latest one, and
+ * none before the command (NULL: a kernel) writes the memory of the program that it reads.
+ */
+static bool begin(cl_command_queue queue, const struct tutti_command *command) {
     struct tutti_graph *graph = &queue->context->graph;
     pthread_mutex_lock(&graph->lock);
     cl_event last = queue->last;
     bool able = last && last == atomic_load(&queue->latest_event) && last->dispatched &&
                 !last->failed && !tutti_event_is_seen(last) && tutti_queue_is_clear(queue) &&
+                (!command || tutti_command_may_read_host(command, queue)) &&
                 tutti_graph_begin(graph);
     pthread_mutex_unlock(&graph->lock);
     return able;
@@ -61,10 +68,15 @@ static void end(cl_command_queue queue) {
     tutti_graph_run_and_unlock(graph);
 }
 
-/* What a kernel is appended to, and what it uses. */
+/* What is appended, to what, and what it uses. */
 struct addition {
     struct tutti_batch *batch;
-    const struct tutti_invocation *call;
+    const struct tutti_invocation *call;  /* a kernel, or NULL: */
+    struct tutti_device_task *task;       /* what moves bytes, */
+    const struct tutti_append_move *move; /* so */
+    const cl_mem *mem;
+    unsigned count;
+    double time;                                        /* µs */
     struct tutti_device_use use[TUTTI_PLAIN_ARGUMENTS]; /* `kept`: the batch lacks it, */
     unsigned fresh;                                     /* so many at most */
 };
@@ -99,14 +111,26 @@ static bool is_no_better_beside(const struct addition *addition, unsigned found)
     return after;
 }
 
-/* False: the kernel has to be a command. References to stays that were taken are to be released. */
+static bool writes_to(const struct addition *addition, unsigned i) {
+    return addition->call ? tutti_invocation_writes(addition->call, addition->mem[i])
+                          : i == addition->count - 1;
+}
+
+/* Are a buffer's bytes just what its view has on its device, and is nobody else at them? */
+static bool is_plain(cl_mem mem) {
+    return mem->type == CL_MEM_OBJECT_BUFFER && !tutti_mem_has_siblings(mem) &&
+           mem->view->defined && tutti_version_pins(mem) == 0;
+}
+
+/* False: it has to be a command. References to stays that were taken are to be released. */
 static bool find(struct addition *addition, unsigned i) {
     struct tutti_batch *batch = addition->batch;
     struct tutti_device_use *use = &addition->use[i];
-    cl_mem mem = addition->call->mem[i];
+    cl_mem mem = addition->mem[i];
     struct tutti_view *view = tutti_window_storage_of(mem)->view;
-    bool writes = tutti_invocation_writes(addition->call, mem);
-    if (view->svm || atomic_load(&mem->ahead) > 0)
+    bool writes = writes_to(addition, i);
+    unsigned own_command = addition->task ? 1 : 0;
+    if (view->svm || atomic_load(&mem->ahead) > own_command || (addition->task && !is_plain(mem)))
         return false;
     const struct tutti_device_use *own = find_use(batch, view);
     enum starpu_data_access_mode mode = writes ? STARPU_RW : STARPU_R;
@@ -121,7 +145,8 @@ static bool find(struct addition *addition, unsigned i) {
         !is_in_order(view, stay, batch))
         return false;
     use->storage = atomic_load(&stay->storage);
-    return use->storage && use->storage->argument;
+    return use->storage && (addition->task ? use->storage->mem && !use->storage->bytes
+                                           : use->storage->argument != NULL);
 }
 
 static void let_go(struct addition *addition, unsigned count) {
@@ -130,18 +155,18 @@ static void let_go(struct addition *addition, unsigned count) {
             tutti_stay_release(addition->use[i].stay);
 }
 
-static bool is_confusing(const struct addition *addition) {
-    const struct tutti_invocation *call = addition->call;
+static bool is_confusing(const struct tutti_invocation *call,
+                         const struct tutti_real_device *device) {
     struct tutti_pocl_launch launch = tutti_range_for_pocl(call->range, call->kernel->name);
-    return tutti_pocl_is(addition->batch->device) && tutti_pocl_confuses(&launch);
+    return tutti_pocl_is(device) && tutti_pocl_confuses(&launch);
 }
 
-/* With the device's lock held. */
-static cl_int enqueue(const struct addition *addition) {
+/* With the device's lock held, as what follows. */
+static cl_int enqueue_kernel(const struct addition *addition) {
     struct tutti_real_device *device = addition->batch->device;
     const struct tutti_storage *storage[TUTTI_PLAIN_ARGUMENTS];
     struct tutti_storage windows[TUTTI_PLAIN_ARGUMENTS];
-    unsigned count = addition->call->count;
+    unsigned count = addition->count;
     for (unsigned i = 0; i < count; i++)
         if (addition->use[i].window)
             tutti_window_make_room(addition->use[i].view, device);
@@ -158,18 +183,40 @@ static cl_int enqueue(const struct addition *addition) {
                                     NULL, NULL);
 }
 
-static cl_int launch(const struct addition *addition) {
+/* The copy that it reads is the batch's then. */
+static cl_int enqueue_move(const struct addition *addition) {
+    const struct tutti_append_move *move = addition->move;
+    struct tutti_batch *batch = addition->batch;
+    const struct tutti_storage *storage[] = {addition->use[0].storage, addition->use[1].storage};
+    if (!move->bytes)
+        return addition->task->enqueue(addition->task, batch->device, batch->queue, storage, NULL);
+    struct tutti_batch_bytes *bytes = tutti_recycler_take(sizeof(*bytes) + move->size);
+    if (!bytes)
+        return CL_OUT_OF_HOST_MEMORY;
+    memcpy(bytes->bytes, move->bytes, move->size);
+    cl_int error =
+        move->write(addition->task, batch->device, batch->queue, storage[0], bytes->bytes);
+    if (error == CL_SUCCESS) {
+        bytes->next = batch->bytes;
+        batch->bytes = bytes;
+    } else {
+        tutti_recycler_give(bytes);
+    }
+    return error;
+}
+
+static cl_int enqueue(const struct addition *addition) {
     struct tutti_real_device *device = addition->batch->device;
-    for (unsigned i = 0; i < addition->call->count; i++)
+    for (unsigned i = 0; i < addition->count; i++)
         tutti_view_take_over(addition->use[i].view);
     pthread_mutex_lock(&device->place.enqueues);
     tutti_driver_lock(device);
-    cl_int error = enqueue(addition);
+    cl_int error = addition->call ? enqueue_kernel(addition) : enqueue_move(addition);
     if (error == CL_SUCCESS)
         tutti_lanes_append(addition->batch);
     tutti_driver_unlock(device);
     pthread_mutex_unlock(&device->place.enqueues);
-    for (unsigned i = 0; i < addition->call->count; i++)
+    for (unsigned i = 0; i < addition->count; i++)
         tutti_view_hand_over(addition->use[i].view);
     return error;
 }
@@ -184,14 +231,14 @@ static void add_use(struct tutti_batch *batch, const struct tutti_device_use *us
     tutti_direct_count_use(own);
 }
 
-/* The kernel is on its way: the batch uses all that it does. */
-static void join(const struct addition *addition, double time) {
+/* It is on its way: the batch uses all that it does. */
+static void join(const struct addition *addition) {
     struct tutti_batch *batch = addition->batch;
     batch->appended++;
-    batch->appended_time += time;
-    tutti_ahead_append(batch, time);
+    batch->appended_time += addition->time;
+    tutti_ahead_append(batch, addition->time);
     batch->length++;
-    for (unsigned i = 0; i < addition->call->count; i++) {
+    for (unsigned i = 0; i < addition->count; i++) {
         const struct tutti_device_use *use = &addition->use[i];
         struct tutti_device_use *own = find_use(batch, use->view);
         bool writes = use->mode != STARPU_R;
@@ -211,36 +258,55 @@ static void join(const struct addition *addition, double time) {
 }
 
 /* The batch is reopened (direct_end.h). */
-static bool append(struct tutti_batch *batch, const struct tutti_invocation *call,
-                   struct tutti_model *model, unsigned able) {
-    struct addition addition = {.batch = batch, .call = call};
-    if (is_confusing(&addition))
-        return false;
+static bool append(struct addition *addition) {
     unsigned found = 0;
     bool good = true;
-    for (unsigned i = 0; good && i < call->count; i++)
-        good = !tutti_mem_has_siblings(call->mem[i]) ||
-               tutti_invocation_settle_part(call, call->mem[i], able);
-    while (good && found < call->count)
-        good = find(&addition, found++);
-    good = good && is_no_better_beside(&addition, found);
-    if (!good || !tutti_batch_make_room(batch, addition.fresh) || launch(&addition) != CL_SUCCESS) {
-        let_go(&addition, found);
+    while (good && found < addition->count)
+        good = find(addition, found++);
+    good = good && is_no_better_beside(addition, found);
+    if (!good || !tutti_batch_make_room(addition->batch, addition->fresh) ||
+        enqueue(addition) != CL_SUCCESS) {
+        let_go(addition, found);
         return false;
     }
-    tutti_log(DEBUG, "%s: a kernel past StarPU, behind another one", batch->device->name);
-    join(&addition, tutti_model_expect(model, batch->device));
-    tutti_statistics_count(model, able, batch->device, 0);
+    join(addition);
     return true;
 }
 
-static bool may_go_on(const struct tutti_batch *batch, struct tutti_model *model, unsigned able) {
+static bool may_go_on(const struct tutti_batch *batch) {
     return batch && batch->appended < MOST && batch->appended_time < MOST_TIME &&
-           able & 1u << batch->device->index &&
-           atomic_load(&batch->state) == TUTTI_BATCH_SUBMITTED &&
+           atomic_load(&batch->state) == TUTTI_BATCH_SUBMITTED;
+}
+
+/* Has its device time for more? Then nobody completes the batch until it is closed. */
+static bool reopen(struct tutti_batch *batch) {
+    return tutti_ahead_may_append(batch) && tutti_direct_reopen(batch);
+}
+
+/* Is it short enough, and not to be measured? */
+static bool may_follow(const struct tutti_batch *batch, struct tutti_model *model, unsigned able) {
+    return able & 1u << batch->device->index &&
            tutti_model_is_within(model, batch->device, batch->shares ? LONGEST_SHARING : LONGEST) &&
-           tutti_model_measures(model, batch->device) == TUTTI_NOT_MEASURED &&
-           tutti_ahead_may_append(batch);
+           tutti_model_measures(model, batch->device) == TUTTI_NOT_MEASURED;
+}
+
+/* The batch is reopened (direct_end.h). */
+static bool append_kernel(struct tutti_batch *batch, const struct tutti_invocation *call,
+                          const struct tutti_model *model, unsigned able) {
+    struct addition addition = {.batch = batch,
+                                .call = call,
+                                .mem = call->mem,
+                                .count = call->count,
+                                .time = tutti_model_expect(model, batch->device)};
+    bool good = !is_confusing(call, batch->device);
+    for (unsigned i = 0; good && i < call->count; i++)
+        good = !tutti_mem_has_siblings(call->mem[i]) ||
+               tutti_invocation_settle_part(call, call->mem[i], able);
+    if (!good || !append(&addition))
+        return false;
+    tutti_log(DEBUG, "%s: a kernel past StarPU, behind another one", batch->device->name);
+    tutti_statistics_count(model, able, batch->device, 0);
+    return true;
 }
 
 /* With the kernel's lock held. */
@@ -251,10 +317,10 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
         return false;
     struct tutti_model *model = tutti_invocation_recall(call, &able);
     able &= holding;
-    *began = model && begin(queue);
+    *began = model && begin(queue, NULL);
     struct tutti_batch *batch = *began ? queue->latest : NULL;
-    if (may_go_on(batch, model, able) && tutti_direct_reopen(batch)) { /* its event is there */
-        done = append(batch, call, model, able);
+    if (may_go_on(batch) && may_follow(batch, model, able) && reopen(batch)) {
+        done = append_kernel(batch, call, model, able);
         tutti_direct_close(batch, done, tutti_model_expect(model, batch->device));
     }
     return done;
@@ -267,18 +333,60 @@ static bool is_worth_trying(cl_command_queue queue) {
     return vain < VAIN || vain % VAIN == 0;
 }
 
+/* Is there what may be appended to, and did that not fail again and again? */
+static bool is_worth_beginning(cl_command_queue queue) {
+    return tutti_queue_in_order(queue) && atomic_load(&queue->holds) && is_worth_trying(queue);
+}
+
+static void note_done(cl_command_queue queue) {
+    atomic_store_explicit(&queue->vain, 0, memory_order_relaxed);
+    tutti_ahead_keep_close();
+}
+
 bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call) {
     bool began = false;
-    if (!tutti_queue_in_order(queue) || !atomic_load(&queue->holds) || !is_worth_trying(queue))
+    if (!is_worth_beginning(queue))
         return false;
     pthread_mutex_lock(&call->kernel->lock);
     bool done = try(queue, call, &began);
     pthread_mutex_unlock(&call->kernel->lock);
     if (began)
         end(queue);
-    if (done) {
-        atomic_store_explicit(&queue->vain, 0, memory_order_relaxed);
-        tutti_ahead_keep_close();
+    if (done)
+        note_done(queue);
+    return done;
+}
+
+static bool append_move(struct tutti_batch *batch, struct tutti_device_task *task,
+                        const struct tutti_append_move *move) {
+    struct addition addition = {.batch = batch,
+                                .task = task,
+                                .move = move,
+                                .mem = move->mem,
+                                .count = move->count,
+                                .time = move->time};
+    if (!append(&addition))
+        return false;
+    if (move->whole)
+        tutti_history_overwrite(&move->mem[move->count - 1]->history);
+    tutti_log(DEBUG, "%s: a transfer past StarPU, behind other commands", batch->device->name);
+    return true;
+}
+
+bool tutti_append_transfer(cl_command_queue queue, struct tutti_device_task *task) {
+    bool done = false;
+    if (!atomic_load_explicit(&queue->latest_event, memory_order_relaxed) ||
+        !is_worth_beginning(queue) || !begin(queue, &task->command))
+        return false;
+    struct tutti_append_move move = {.count = 0};
+    struct tutti_batch *batch = queue->latest;
+    if (may_go_on(batch) && !batch->shares && TUTTI_FIRST_LANES & tutti_lane_bit(batch->lane) &&
+        task->command.moves(&task->command, &move) && move.time <= LONGEST && reopen(batch)) {
+        done = append_move(batch, task, &move);
+        tutti_direct_close(batch, done, move.time);
     }
+    end(queue);
+    if (done)
+        note_done(queue);
     return done;
 }

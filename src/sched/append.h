@@ -13,10 +13,11 @@
  * the batch of that is over when the kernel is. It has the batch's stays, which it may add to; what
  * else wants the memory waits for those. A longer one that shares the GPU with others is given so,
  * too, if it comes after the batch anyway. Each few kernels one is a command again, which is
- * measured if need be, and whose end shows how far the device is.
+ * measured if need be, and whose end shows how far the device is. Small writes, fills and copies
+ * among them go the same way.
  */
 
-/* The batch went past StarPU: may kernels be appended to it, later? By the dispatching thread. */
+/* The batch went past StarPU: may it be appended to, later? By the dispatching thread. */
 void tutti_append_note(struct tutti_batch *batch);
 
 /*
@@ -24,5 +25,27 @@ void tutti_append_note(struct tutti_batch *batch);
  * a command. The kernel does not print; the rest of `call` is filled in here.
  */
 bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call);
+
+/* What a command other than a kernel would do to a device's copies of buffers. */
+struct tutti_append_move {
+    cl_mem mem[2];     /* the last one is written; one before it read */
+    unsigned count;    /* of those */
+    bool whole;        /* every byte is written */
+    double time;       /* µs */
+    const char *bytes; /* of the program's memory, which are copied in the call; NULL: none */
+    size_t size;       /* of those */
+    /*
+     * Enqueues a write of the copy, which is there until that is over. Where there are no bytes the
+     * task's own `enqueue` serves, without an event.
+     */
+    cl_int (*write)(const struct tutti_device_task *task, struct tutti_real_device *device,
+                    cl_command_queue queue, const struct tutti_storage *to, const char *bytes);
+};
+
+/*
+ * The same for a command that `moves` (command.h): a fill, a copy, or a small write, whose bytes
+ * are copied in the call. The command stays the caller's.
+ */
+bool tutti_append_transfer(cl_command_queue queue, struct tutti_device_task *task);
 
 #endif

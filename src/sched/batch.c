@@ -347,6 +347,11 @@ void tutti_batch_end(struct tutti_batch *batch) {
     if (batch->use != batch->few)
         free(batch->use);
     batch->use = NULL;
+    while (batch->bytes) {
+        struct tutti_batch_bytes *bytes = batch->bytes;
+        batch->bytes = bytes->next;
+        tutti_recycler_give(bytes);
+    }
     if (atomic_exchange(&batch->state, TUTTI_BATCH_OVER) == TUTTI_BATCH_FOLLOWED) {
         batch->followed.dispatch = submit_followers;
         tutti_object_retain(batch->context);

@@ -78,8 +78,12 @@ struct tutti_batch {
     unsigned lone_time;  /* µs that its device's longer kernels have of it (ahead.c) */
     double wait;         /* µs, by the models: until devices have ended what is before it */
     bool listed;         /* among those whose ends are still to be seen to (direct_end.c) */
-    unsigned appended; /* kernels without a command of their own (append.h), in `length` as well, */
+    unsigned appended; /* what has no command of its own (append.h), in `length` as well, */
     double appended_time; /* and the µs that they take */
+    struct tutti_batch_bytes {
+        struct tutti_batch_bytes *next;
+        char bytes[];
+    } * bytes; /* that those bring to the device */
     struct tutti_batch *next_direct;
 };
 

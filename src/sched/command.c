@@ -4,6 +4,7 @@
 #include "log.h"
 #include "recycler.h"
 #include "sched/ahead.h"
+#include "sched/append.h"
 #include "sched/batch.h"
 #include "sched/direct_end.h"
 #include "sched/row.h"
@@ -14,6 +15,7 @@
  * the last one compared, so that a long queue stays linear.
  */
 #define HOST_RANGES_COMPARED 256
+#define HOST_RANGES_AT_ONCE 16 /* to find that it need not wait at all */
 /* So many commands with host memory after one that waited for another's, the next may do so. */
 #define HOST_WAITS 64
 
@@ -118,6 +120,14 @@ static bool order_by_host_memory(cl_command_queue queue, struct tutti_command *c
         atomic_store_explicit(&queue->host_waits, HOST_WAITS, memory_order_relaxed);
     }
     return true;
+}
+
+bool tutti_command_may_read_host(const struct tutti_command *command, cl_command_queue queue) {
+    unsigned compared = 0;
+    cl_event e = queue->last_host;
+    while (command->host && e && !overlap(e->command, command) && ++compared < HOST_RANGES_AT_ONCE)
+        e = e->previous_host;
+    return !command->host || !e;
 }
 
 static void enter_host_list(cl_command_queue queue, cl_event event) {
@@ -274,6 +284,11 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     cl_int error;
     if (try_at_once(command, queue, type, list, blocking, event_ret, &error))
         return error;
+    if (command->moves && !blocking && !event_ret && tutti_wait_list_is_complete(list) &&
+        tutti_append_transfer(queue, (struct tutti_device_task *)command)) {
+        command->destroy(command);
+        return CL_SUCCESS;
+    }
     cl_event event = tutti_event_create(queue, type, blocking, event_ret != NULL);
     if (!event) {
         command->destroy(command);

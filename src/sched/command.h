@@ -6,6 +6,8 @@
 #include "sched/queue.h"
 #include "sched/wait_list.h"
 
+struct tutti_append_move;
+
 /*
  * A command between its enqueue and its end. Kinds embed this: kernel launches (launch.c),
  * transfers (transfer_command.c), commands without work (markers, barriers).
@@ -28,6 +30,11 @@ struct tutti_command {
      */
     bool (*is_done_at_once)(const struct tutti_command *command, bool blocking);
     cl_int (*do_at_once)(struct tutti_command *command);
+    /*
+     * NULL: it is never a part of the command before it (append.h). Of a device task: says what it
+     * moves; false: no one command of a device can. By the dispatching thread.
+     */
+    bool (*moves)(struct tutti_command *command, struct tutti_append_move *move);
 
     /* Its use number i of what orders it in its queue; false past the last. NULL: none. */
     bool (*use)(const struct tutti_command *command, unsigned i, struct tutti_resource_use *use);
@@ -62,6 +69,12 @@ struct tutti_command {
 cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue queue,
                              cl_command_type type, struct tutti_wait_list list, bool blocking,
                              cl_event *event);
+
+/*
+ * Is the program's memory that the command reads, if it does, known to be what none before it in
+ * the in-order queue writes? With the graph's lock held.
+ */
+bool tutti_command_may_read_host(const struct tutti_command *command, cl_command_queue queue);
 
 /* The work begins: CL_RUNNING. */
 void tutti_command_running(struct tutti_command *command);

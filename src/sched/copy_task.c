@@ -6,8 +6,10 @@
 #include "memory/version.h"
 #include "memory/window.h"
 #include "recycler.h"
+#include "sched/append.h"
 #include "sched/batch.h"
 #include "sched/batch_users.h"
+#include "sched/transfer.h"
 #include "virtual_device/driver.h"
 
 enum { SOURCE, TARGET };
@@ -97,6 +99,17 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
     return error;
 }
 
+static bool moves(struct tutti_command *command, struct tutti_append_move *move) {
+    const struct copy_task *copy = (const struct copy_task *)command;
+    *move = (struct tutti_append_move){
+        .mem = {copy->mem[SOURCE], copy->mem[TARGET]},
+        .count = 2,
+        .whole = true,
+        .time = tutti_transfer_time_within(copy->mem[TARGET]->size),
+    };
+    return true;
+}
+
 static struct tutti_model *model_of(size_t size) {
     struct tutti_model_key key = {.code = 0, .items = size / sizeof(cl_int) + 1};
     tutti_model_mix(&key, size);
@@ -118,6 +131,7 @@ struct tutti_command *tutti_copy_task_create(cl_mem source, size_t offset, cl_me
     task->command.destroy = destroy;
     task->command.use = use;
     task->command.joins = true;
+    task->command.moves = moves;
     task->enqueue = enqueue;
     task->devices = devices;
     task->use = copy->uses;

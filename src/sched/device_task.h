@@ -33,7 +33,7 @@ struct tutti_device_task {
         struct tutti_stay *stay; /* a reference, if the batch goes past StarPU (direct.h, crew.h) */
         bool brings;             /* to it, what is at home, before the batch's first command */
         unsigned placed;         /* the view's, as the task finds it */
-        cl_mem kept; /* of a batch: retained, as only appended kernels use it (append.h) */
+        cl_mem kept; /* of a batch: retained, as only what was appended uses it (append.h) */
         /* Of a batch of the crew's: among the users of the stay, in their order (crew.c). */
         struct tutti_device_use *before, *after;
         struct tutti_batch *batch;

@@ -22,8 +22,7 @@ struct _cl_command_queue {
     cl_event fence;         /* later commands wait for it: barrier, native kernel; retained */
     cl_ulong ended;    /* in-order: when the last one that was profiled did, published ones only */
     atomic_bool holds; /* is there a `first`? Changed with the lock */
-    /* The last of its commands that kernels may be appended to (append.h), if it still is `last`:
-     */
+    /* The last of its commands that may be appended to (append.h), if it still is `last`: */
     _Atomic(cl_event) latest_event;
     struct tutti_batch *latest; /* its batch, for the dispatching thread; a reference */
     atomic_uint vain;           /* attempts since the last one that succeeded */

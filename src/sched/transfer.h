@@ -96,9 +96,14 @@ void tutti_transfer_offer_within(struct tutti_transfer *transfer);
 
 /* What batches take for its µs, but for its bytes. */
 #define TUTTI_TRANSFER_TIME 5.0
-#define TUTTI_BYTES_AT_HOME 20000.0 /* per µs, between places in the host's memory */
+#define TUTTI_BYTES_AT_HOME 20000.0 /* per µs, between places in the host's memory, */
+#define TUTTI_BYTES_WITHIN 2e6      /* and within a device with memory of its own */
 
-/* The same with them, at most as much as is short for its neighbours (batch.h). */
+static inline double tutti_transfer_time_within(size_t size) {
+    return TUTTI_TRANSFER_TIME + (double)size / TUTTI_BYTES_WITHIN;
+}
+
+/* That at home, at most as much as is short for its neighbours (batch.h). */
 static inline double tutti_transfer_time_at_home(size_t size) {
     double time = TUTTI_TRANSFER_TIME + (double)size / TUTTI_BYTES_AT_HOME;
     return time < TUTTI_BRIEF ? time : TUTTI_BRIEF;

@@ -11,6 +11,7 @@
 #include "memory/pinned.h"
 #include "memory/version.h"
 #include "sched/ahead.h"
+#include "sched/append.h"
 #include "sched/batch.h"
 #include "sched/batch_users.h"
 #include "sched/direct.h"
@@ -31,7 +32,8 @@
 #define LARGEST_APART ((size_t)256 << 20) /* on a lane of its own */
 #define LARGEST_MAPPED ((size_t)16 << 20)
 #define LARGEST_STREAMED ((size_t)4 << 20)
-#define LEAST_BESIDE ((size_t)1 << 20) /* of a stream: less is not worth the driver's waits */
+#define LEAST_BESIDE ((size_t)1 << 20)   /* of a stream: less is not worth the driver's waits */
+#define LARGEST_COPIED ((size_t)4 << 10) /* in the call, where that spares a command */
 #define LEAST_BLOCKING_WRITE ((size_t)16 << 10)
 #define MOST_BLOCKING ((size_t)4 << 20) /* device_copy.c says why */
 #define MOST_BEHIND 1000.0              /* µs of longer kernels, which a blocking one waits for */
@@ -298,6 +300,37 @@ static bool go_direct(struct tutti_transfer *transfer) {
     return true;
 }
 
+/* Its order among what uses the program's memory counts no more: the bytes are a copy. */
+static cl_int write_copy(const struct tutti_device_task *task, struct tutti_real_device *device,
+                         cl_command_queue queue, const struct tutti_storage *to,
+                         const char *bytes) {
+    const struct tutti_transfer *transfer = (const struct tutti_transfer *)task;
+    const struct tutti_copy copy = {.device = device, .mem = to->mem};
+    const struct tutti_place here = tutti_place_linear(0, transfer->region.size[0]);
+    tutti_history_move(transfer->mem[0]->view->history, device, TUTTI_UPLOAD,
+                       transfer->region.size[0]);
+    tutti_driver_take(device);
+    cl_int error = tutti_copy_enqueue(&copy, queue, true, &transfer->place[0], (char *)bytes, &here,
+                                      &transfer->region, false, NULL);
+    tutti_driver_give(device);
+    return error;
+}
+
+static bool moves(struct tutti_command *command, struct tutti_append_move *move) {
+    struct tutti_transfer *transfer = (struct tutti_transfer *)command;
+    size_t size = transfer->region.size[0];
+    *move = (struct tutti_append_move){
+        .mem = {transfer->mem[0]},
+        .count = 1,
+        .whole = size == transfer->mem[0]->size,
+        .time = TUTTI_TRANSFER_TIME,
+        .bytes = (const char *)transfer->source + tutti_transfer_first(transfer, 1),
+        .size = size,
+        .write = write_copy,
+    };
+    return true;
+}
+
 void tutti_transfer_offer(struct tutti_transfer *transfer) {
     cl_mem mem = transfer->mem[0];
     struct tutti_device_task *task = &transfer->task;
@@ -308,4 +341,7 @@ void tutti_transfer_offer(struct tutti_transfer *transfer) {
     task->command.joins = true;
     task->use = transfer->direct;
     task->count = 1;
+    if (transfer->writes && !transfer->mapping && tutti_region_is_linear(&transfer->region) &&
+        transfer->region.size[0] <= LARGEST_COPIED)
+        task->command.moves = moves;
 }

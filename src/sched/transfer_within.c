@@ -7,12 +7,10 @@
 
 #include "memory/device_copy.h"
 #include "memory/version.h"
+#include "sched/append.h"
 #include "sched/batch.h"
 #include "sched/direct.h"
 #include "virtual_device/driver.h"
-
-/* Bytes per µs, as batches take them, within a device with memory of its own. */
-#define RATE 2000000.0
 
 static bool copies(const struct tutti_transfer *transfer) { return transfer->mem[1]; }
 
@@ -63,7 +61,7 @@ static bool is_whole(const struct tutti_transfer *transfer, cl_mem target) {
 static double time_of(const struct tutti_transfer *transfer, bool at_home) {
     size_t size = tutti_region_bytes(&transfer->region);
     if (!at_home)
-        return TUTTI_TRANSFER_TIME + (double)size / RATE;
+        return tutti_transfer_time_within(size);
     if (tutti_transfer_is_streamed(transfer))
         return TUTTI_TRANSFER_TIME; /* it waits for nothing else */
     return tutti_transfer_is_crews(transfer) ? tutti_transfer_time_at_home(size) : 0;
@@ -118,6 +116,21 @@ static bool go_direct(struct tutti_transfer *transfer) {
     return true;
 }
 
+static bool moves(struct tutti_command *command, struct tutti_append_move *move) {
+    struct tutti_transfer *transfer = (struct tutti_transfer *)command;
+    cl_mem source = transfer->mem[0], target = copies(transfer) ? transfer->mem[1] : source;
+    if ((copies(transfer) && source == target) || !is_one_command(transfer))
+        return false;
+    transfer->task.count = copies(transfer) ? 2 : 1;
+    *move = (struct tutti_append_move){
+        .mem = {source, target},
+        .count = transfer->task.count,
+        .whole = is_whole(transfer, target),
+        .time = tutti_transfer_time_within(tutti_region_bytes(&transfer->region)),
+    };
+    return true;
+}
+
 void tutti_transfer_offer_within(struct tutti_transfer *transfer) {
     struct tutti_device_task *task = &transfer->task;
     for (int i = 0; i < 2; i++)
@@ -126,5 +139,6 @@ void tutti_transfer_offer_within(struct tutti_transfer *transfer) {
     transfer->go_direct = go_direct;
     task->enqueue = enqueue;
     task->command.joins = true;
+    task->command.moves = moves;
     task->use = transfer->direct;
 }
