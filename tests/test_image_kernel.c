@@ -150,6 +150,7 @@ START_TEST(is_read_through_a_sampler) {
     cl_image_desc desc = flat(W, H);
     cl_mem image = make_image(&desc, CL_MEM_READ_ONLY | CL_MEM_COPY_HOST_PTR, in);
     cl_mem buffer = make_buffer(0, sizeof(out), NULL);
+    bool kept = !excused(POCL, "PoCL 3.1 frees a sampler that a launch still needs");
     for (size_t m = 0; m < COUNT(modes); m++) {
         cl_sampler sampler =
             ck_made(clCreateSampler(context, CL_FALSE, modes[m], CL_FILTER_NEAREST, &error));
@@ -158,8 +159,11 @@ START_TEST(is_read_through_a_sampler) {
         set(kernel, 2, buffer);
         ck_ok(clSetKernelArg(kernel, 3, sizeof(by), by));
         run(kernel, 2, whole);
-        ck_ok(clReleaseSampler(sampler)); /* the launch keeps it */
+        if (kept) /* by the launch */
+            ck_ok(clReleaseSampler(sampler));
         read_ints(buffer, (cl_int *)out, N);
+        if (!kept)
+            ck_ok(clReleaseSampler(sampler));
         for (int y = 0; y < H; y++)
             for (int x = 0; x < W; x++) {
                 int xx = x + by[0], yy = y + by[1];
