@@ -24,7 +24,9 @@ enum {
 };
 
 static const char source[] =
-    "kernel void add(global int *data, int by) { data[get_global_id(0)] += by; }";
+    "kernel void add(global int *data, int by) { data[get_global_id(0)] += by; }"
+    "kernel void add_sampled(global int *data, int by, sampler_t none) {"
+    "    data[get_global_id(0)] += by; }";
 
 static cl_program program;
 static cl_kernel add;
@@ -107,6 +109,28 @@ static void give_many(cl_mem buffer) {
 }
 
 START_TEST(many_kernels_are_a_row) { ck_most_of(give_many); }
+END_TEST
+
+/* The program may release its sampler before they are over, and PoCL 3.1 needs it until then. */
+START_TEST(but_not_with_a_sampler) {
+    begin();
+    cl_kernel sampled = make_kernel(program, "add_sampled");
+    cl_mem buffer = make_zeros(0, NULL);
+    for (int i = 0; i < MANY; i++) {
+        cl_sampler sampler = ck_made(
+            clCreateSampler(context, CL_FALSE, CL_ADDRESS_CLAMP, CL_FILTER_NEAREST, &error));
+        ck_ok(clSetKernelArg(sampled, 2, sizeof(sampler), &sampler));
+        run(queue, sampled, buffer, 1, NULL);
+        if (i % 20 == 0)
+            ck_ok(clFinish(queue)); /* it is known to be short */
+        ck_ok(clReleaseSampler(sampler));
+    }
+    ck_holds(buffer, MANY);
+    ck_assert_int_eq(in_a_row(), 0);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clReleaseKernel(sampled));
+    end();
+}
 END_TEST
 
 /* Parts of a buffer that is not used as a whole meanwhile. */
@@ -634,6 +658,7 @@ int main(int argc, char **argv) {
     const TTest *const last[] = {the_end};
     const TTest *const tests[] = {
         many_kernels_are_a_row,
+        but_not_with_a_sampler,
         on_parts,
         a_part_and_then_the_whole,
         with_waits_between_them,

@@ -253,10 +253,8 @@ bool tutti_invocation_take_plain(struct tutti_invocation *call, cl_context conte
     for (unsigned i = 0; i < count; i++) {
         const struct tutti_argument *argument = &arguments->argument[i];
         cl_mem mem = argument->mem;
-        if (!argument->set || argument->pointer)
+        if (!argument->set || argument->pointer || argument->sampler)
             return false;
-        if (argument->sampler)
-            *able &= tutti_sampler_devices(argument->sampler);
         if (!mem)
             continue;
         if (!TUTTI_IS_MEM(mem) || mem->context != context || mem->type != CL_MEM_OBJECT_BUFFER ||
