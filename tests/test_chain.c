@@ -9,7 +9,7 @@ enum { N = 1024, BUFFERS = 8 }; /* so many work-items that none executes beside 
 #include "mixing.h"
 #include "pocl_gpu.h"
 
-enum { ATTEMPTS = 5, WARM = 12, LENGTH = 30, FEW = 16, QUEUES = 3, RANDOM = 300 };
+enum { ATTEMPTS = 2, WARM = 12, LENGTH = 30, FEW = 16, QUEUES = 3, RANDOM = 300 };
 
 /* The second takes some 150 µs, the first none. */
 static const char source[] =
@@ -46,8 +46,8 @@ static int end(void) {
 }
 
 /*
- * Most were not StarPU's, if it says false. Else the same again: to a busy machine kernels may seem
- * longer than those that go past it.
+ * Most were not StarPU's, if it says false. Else the same once more: to a busy machine kernels may
+ * seem longer than those that go past it.
  */
 static bool goes_again(int most_tasks) {
     static int times;
