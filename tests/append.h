@@ -186,6 +186,12 @@ static inline void CL_CALLBACK add_one(void *arguments) {
         seen[i]++;
 }
 
+/* Of a memory object: `gone` is an atomic_bool. */
+static inline void CL_CALLBACK note_end(cl_mem mem, void *gone) {
+    (void)mem;
+    atomic_store((atomic_bool *)gone, true);
+}
+
 static void change(cl_icd_dispatch *driver) {
     slow_change(driver);
     slow.length = LENGTH;

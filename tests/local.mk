@@ -189,7 +189,6 @@ tests_test_append_lanes_LDADD = $(TEST_LIBS)
 tests_test_append_chance_SOURCES = tests/test_append_chance.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_chance_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_chance_LDADD = $(TEST_LIBS)
-
 tests_test_append_transfers_SOURCES = tests/test_append_transfers.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_transfers_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_transfers_LDADD = $(TEST_LIBS)

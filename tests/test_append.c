@@ -160,11 +160,6 @@ START_TEST(the_host_waits_for_them) {
 }
 END_TEST
 
-static void CL_CALLBACK note_end(cl_mem mem, void *gone) {
-    (void)mem;
-    atomic_store((atomic_bool *)gone, true);
-}
-
 /* The program needs the object no more, but a kernel does. */
 START_TEST(an_object_is_released) {
     atomic_bool gone = false;

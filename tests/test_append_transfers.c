@@ -59,20 +59,22 @@ static void copy_boxes(int from, int to) {
 
 static int appended_transfers(void) { return test_log_count("behind other commands"); }
 
-/* One of each kind, in turns, or only of that one; with kernels between them. */
-static void move(int kind, int i) {
+enum kind { WRITES, FILLS, COPIES, PARTS, BOXES, KINDS };
+
+/* Number i of them. */
+static void move(enum kind kind, int i) {
     int from = 1 + i % 3, to = 4 + i % 4; /* the first buffer has parts */
     switch (kind) {
-    case 0:
+    case WRITES:
         write_to(to, i);
         break;
-    case 1:
+    case FILLS:
         fill(to, i);
         break;
-    case 2:
+    case COPIES:
         copy_whole(from, to);
         break;
-    case 3:
+    case PARTS:
         copy_halves(from, to);
         break;
     default:
@@ -80,7 +82,8 @@ static void move(int kind, int i) {
     }
 }
 
-static void ck_appended(int kind, bool kernels) {
+/* Many of that kind are, with kernels between them or without. */
+static void ck_appended(enum kind kind, bool kernels) {
     int most = 0;
     begin();
     for (int attempt = 0; attempt < 5 && most < MANY / 2; attempt++) {
@@ -103,22 +106,22 @@ static void ck_appended(int kind, bool kernels) {
     end();
 }
 
-START_TEST(writes) { ck_appended(0, true); }
+START_TEST(writes) { ck_appended(WRITES, true); }
 END_TEST
 
-START_TEST(fills) { ck_appended(1, true); }
+START_TEST(fills) { ck_appended(FILLS, true); }
 END_TEST
 
-START_TEST(copies) { ck_appended(2, true); }
+START_TEST(copies) { ck_appended(COPIES, true); }
 END_TEST
 
-START_TEST(copies_of_parts) { ck_appended(3, true); }
+START_TEST(copies_of_parts) { ck_appended(PARTS, true); }
 END_TEST
 
-START_TEST(copies_of_boxes) { ck_appended(4, true); }
+START_TEST(copies_of_boxes) { ck_appended(BOXES, true); }
 END_TEST
 
-START_TEST(no_kernels_between_them) { ck_appended(1, false); }
+START_TEST(no_kernels_between_them) { ck_appended(FILLS, false); }
 END_TEST
 
 /* A write of bytes that are only there once a read is over waits for that. */
@@ -153,9 +156,9 @@ START_TEST(others_wait_for_them) {
         cl_event last;
         calm_down();
         keep_busy(queues[0], SLOW);
-        for (int kind = 0; kind < 5; kind++) {
+        for (int kind = 0; kind < KINDS; kind++) {
             run(queues[0], turn, 1 + kind % 3, r, NULL);
-            move(kind, r + kind);
+            move((enum kind)kind, r + kind);
         }
         ck_ok(clEnqueueMarkerWithWaitList(queues[0], 0, NULL, &last));
         if (r % 2)
@@ -171,11 +174,6 @@ START_TEST(others_wait_for_them) {
     end();
 }
 END_TEST
-
-static void CL_CALLBACK note_end(cl_mem mem, void *gone) {
-    (void)mem;
-    atomic_store((atomic_bool *)gone, true);
-}
 
 /* The program needs what one wrote to no more, and its bytes neither. */
 START_TEST(an_object_is_released) {

@@ -56,9 +56,9 @@ bool tutti_invocation_has_address(cl_mem mem);
 
 /*
  * Fills in all but the kernel and the range, with room for TUTTI_PLAIN_ARGUMENTS: false if some of
- * the arguments lack, or are not plain buffers: nobody keeps a sampler until the kernel is over, and
- * PoCL 3.1 does not either. Takes devices that can't hold them out of `able`. With the kernel's
- * lock, as long as it is used.
+ * the arguments lack, or are others than plain buffers and values. A sampler is: only a command
+ * keeps it until the kernel is over, as PoCL 3.1 needs it. Takes devices that can't hold the
+ * buffers out of `able`. With the kernel's lock, as long as it is used.
  */
 #define TUTTI_PLAIN_ARGUMENTS 16
 bool tutti_invocation_take_plain(struct tutti_invocation *call, cl_context context, unsigned *able);
