@@ -23,7 +23,6 @@
  */
 #define LONGEST (2 * TUTTI_LAUNCH_TIME)
 #define LONGEST_SHARING 300.0
-#define VAIN 16 /* attempts */
 /* To one command, and µs that they take: its end is seen no sooner than theirs. */
 #define MOST 30
 #define MOST_TIME 1000.0
@@ -326,21 +325,10 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
     return done;
 }
 
-/* Where it was in vain again and again, only now and then. */
-static bool is_worth_trying(cl_command_queue queue) {
-    unsigned vain = atomic_load_explicit(&queue->vain, memory_order_relaxed);
-    atomic_store_explicit(&queue->vain, vain + 1, memory_order_relaxed);
-    return vain < VAIN || vain % VAIN == 0;
-}
-
-/* Is there what may be appended to, and did that not fail again and again? */
-static bool is_worth_beginning(cl_command_queue queue) {
-    return tutti_queue_in_order(queue) && atomic_load(&queue->holds) && is_worth_trying(queue);
-}
-
-static void note_done(cl_command_queue queue) {
-    atomic_store_explicit(&queue->vain, 0, memory_order_relaxed);
-    tutti_ahead_keep_close();
+/* May there be what can be appended to? Without a lock. */
+static bool is_worth_beginning(const struct _cl_command_queue *queue) {
+    return tutti_queue_in_order(queue) && atomic_load(&queue->holds) &&
+           atomic_load_explicit(&queue->latest_event, memory_order_relaxed);
 }
 
 bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call) {
@@ -353,7 +341,7 @@ bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call) 
     if (began)
         end(queue);
     if (done)
-        note_done(queue);
+        tutti_ahead_keep_close();
     return done;
 }
 
@@ -375,8 +363,7 @@ static bool append_move(struct tutti_batch *batch, struct tutti_device_task *tas
 
 bool tutti_append_transfer(cl_command_queue queue, struct tutti_device_task *task) {
     bool done = false;
-    if (!atomic_load_explicit(&queue->latest_event, memory_order_relaxed) ||
-        !is_worth_beginning(queue) || !begin(queue, &task->command))
+    if (!is_worth_beginning(queue) || !begin(queue, &task->command))
         return false;
     struct tutti_append_move move = {.count = 0};
     struct tutti_batch *batch = queue->latest;
@@ -387,6 +374,6 @@ bool tutti_append_transfer(cl_command_queue queue, struct tutti_device_task *tas
     }
     end(queue);
     if (done)
-        note_done(queue);
+        tutti_ahead_keep_close();
     return done;
 }

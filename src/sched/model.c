@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "sched/model_store.h"
 
+#include "sched/device_task.h"
+
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -15,10 +17,12 @@
 #define WEIGHT_OF_SOME 0.25
 #define WEIGHT_OF_ALL (1.0 / 32)
 /*
- * So many times longer than a short kernel took before: it may have been interrupted. That counts
- * if another one is as odd among the next ones, which are measured.
+ * So many times longer than a short kernel took before, and so many µs, which decide something
+ * (append.c): it may have been interrupted. That counts if another one is as odd among the next
+ * ones, which are measured.
  */
-#define ODD 4.0
+#define ODD 2.0
+#define ODD_TIME (2 * TUTTI_LAUNCH_TIME)
 #define DOUBTS 8
 #define FIRST_RUNS 8
 #define ONE_OF 16
@@ -87,8 +91,10 @@ struct tutti_model {
     atomic_uint runs[TUTTI_MAX_DEVICES];
     atomic_uint learnt[TUTTI_MAX_DEVICES]; /* so often in this process */
     atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs to be measured, as the time may be wrong */
-    atomic_uint tried;                     /* bits, by kind of device */
-    struct tutti_model *_Atomic base;      /* the same for any integer arguments; NULL: this is */
+    /* Bits, by kind of device: */
+    atomic_uint tried;
+    atomic_uint first_only;           /* its time is that of the first run of this process */
+    struct tutti_model *_Atomic base; /* the same for any integer arguments; NULL: this is */
     /* If it is for some: the next one of the same base, and the shortest times so far (µs). */
     struct tutti_model *next_of_integers;
     _Atomic double shortest[TUTTI_MAX_DEVICES]; /* 0: not measured in this process */
@@ -506,20 +512,45 @@ void tutti_model_doubt(struct tutti_model *model, const struct tutti_real_device
         atomic_compare_exchange_strong(&model->doubts[device->kind], &none, 1);
 }
 
+/*
+ * The first run in a process may take several times as long as the next ones. Its time counts until
+ * there is another one, and not at all where that is known.
+ */
+static bool is_left_to_others(const struct tutti_model *model, unsigned kind, double before,
+                              double time) {
+    return before > 0 && time > before &&
+           atomic_load_explicit(&model->learnt[kind], memory_order_relaxed) == 0;
+}
+
+static double weight_of(struct tutti_model *model, const struct tutti_real_device *device,
+                        double before, double time) {
+    unsigned kind = device->kind, bit = 1u << kind;
+    if (before == 0)
+        atomic_fetch_or_explicit(&model->first_only, bit, memory_order_relaxed);
+    else if (atomic_fetch_and_explicit(&model->first_only, ~bit, memory_order_relaxed) & bit &&
+             time < before)
+        return 1;
+    double least = tutti_device_executes_in_call(device) ? WEIGHT_OF_ALL : WEIGHT_OF_SOME;
+    double share = 1.0 / (atomic_load_explicit(&model->runs[kind], memory_order_relaxed) + 1);
+    return share > least ? share : least;
+}
+
 static void learn(struct tutti_model *model, const struct tutti_real_device *device, double time) {
     unsigned kind = device->kind;
     _Atomic double *learnt = &model->time[kind];
     double before = atomic_load_explicit(learnt, memory_order_relaxed), after;
-    bool odd = before > 0 && before < SHORT && time > SHORT && time > ODD * before;
+    if (is_left_to_others(model, kind, before, time)) {
+        atomic_fetch_add_explicit(&model->learnt[kind], 1, memory_order_relaxed);
+        return;
+    }
+    bool odd = before > 0 && before < SHORT && time > ODD_TIME && time > ODD * before;
     unsigned doubts = atomic_load_explicit(&model->doubts[kind], memory_order_relaxed);
     if (odd || doubts > 0) /* of several threads one may be lost, or counted twice */
         atomic_store_explicit(&model->doubts[kind], odd ? DOUBTS : doubts - 1,
                               memory_order_relaxed);
     if (odd && doubts == 0)
         return;
-    double least = tutti_device_executes_in_call(device) ? WEIGHT_OF_ALL : WEIGHT_OF_SOME;
-    double share = 1.0 / (atomic_load_explicit(&model->runs[kind], memory_order_relaxed) + 1);
-    double weight = share > least ? share : least;
+    double weight = weight_of(model, device, before, time);
     do {
         after = before > 0 ? before + weight * (time - before) : time;
     } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,
