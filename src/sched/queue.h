@@ -25,6 +25,7 @@ struct _cl_command_queue {
     /* The last of its commands that may be appended to (append.h), if it still is `last`: */
     _Atomic(cl_event) latest_event;
     struct tutti_batch *latest; /* its batch, for the dispatching thread; a reference */
+    atomic_uint vain;           /* attempts since the last one that succeeded */
     _Atomic cl_int error;       /* of a command of this queue since the last clFinish */
 };
 
