@@ -56,18 +56,21 @@ starpu_data_handle_t tutti_interface_register(struct tutti_view *view) {
     return NULL;
 }
 
-/* Kernels that an earlier process executed: on the CPU, in shape 5, and for 10 µs on the GPU. */
-enum { KEPT = 90, KEPT_SHORT = 91 };
+/* Kernels that an earlier process executed: on the CPU, in shape 5, and for 10 and 100 µs on the
+ * GPU. */
+enum { KEPT = 90, KEPT_SHORT = 91, KEPT_LONG = 92 };
 
 void tutti_model_store_read(void (*take)(const struct tutti_model_entry *, void *),
                             void *argument) {
     struct tutti_model_entry kept = {{.code = KEPT, .items = 100}, 2, 1000};
     struct tutti_model_entry kept_short = {{KEPT_SHORT, 100, 100}, 1, 10};
+    struct tutti_model_entry kept_long = {{KEPT_LONG, 100, 100}, 1, 100};
 
     tutti_model_mix(&kept.key, 100);
     tutti_model_shape(&kept.key, 5);
     take(&kept, argument);
     take(&kept_short, argument);
+    take(&kept_long, argument);
 }
 
 void tutti_model_store_add(const struct tutti_model_entry *entries, size_t count,
@@ -212,6 +215,10 @@ START_TEST(the_first_run_of_a_process_tells_little) {
     for (int i = 0; i < 1000; i++)
         execute(kept, &gpu, 40);
     ck_assert_double_eq_tol(tutti_model_expect(kept, &gpu), 40, 1);
+    /* Of a longer kernel it does, as there may be one in each process. */
+    kept = model(KEPT_LONG, 100);
+    execute(kept, &gpu, 200);
+    ck_assert_double_gt(tutti_model_expect(kept, &gpu), 110);
 }
 END_TEST
 

@@ -513,12 +513,12 @@ void tutti_model_doubt(struct tutti_model *model, const struct tutti_real_device
 }
 
 /*
- * The first run in a process may take several times as long as the next ones. Its time counts until
- * there is another one, and not at all where that is known.
+ * The first run in a process may take some 30 µs longer than the next ones. Its time counts until
+ * there is another one, and that of a short kernel not at all where it is known.
  */
 static bool is_left_to_others(const struct tutti_model *model, unsigned kind, double before,
                               double time) {
-    return before > 0 && time > before &&
+    return before > 0 && before < SHORT && time > before &&
            atomic_load_explicit(&model->learnt[kind], memory_order_relaxed) == 0;
 }
 
