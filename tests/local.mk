@@ -72,6 +72,7 @@ TUTTI_TESTS = \
 	tests/test_two_gpus \
 	tests/test_pass \
 	tests/test_taken \
+	tests/test_natives \
 	tests/test_early \
 	tests/test_ends \
 	tests/test_contexts \
@@ -171,6 +172,10 @@ tests_test_transfer_lanes_LDADD = $(TEST_LIBS)
 tests_test_two_gpus_SOURCES = tests/test_two_gpus.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_two_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_two_gpus_LDADD = $(TEST_LIBS)
+
+tests_test_natives_SOURCES = tests/test_natives.c tests/gate.h
+tests_test_natives_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_natives_LDADD = $(TEST_LIBS)
 
 tests_test_taken_SOURCES = tests/test_taken.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_taken_CPPFLAGS = $(TEST_CPPFLAGS)

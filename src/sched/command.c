@@ -110,14 +110,13 @@ static bool order_by_host_memory(cl_command_queue queue, struct tutti_command *c
             return tutti_event_add_dependant(e, event, TUTTI_PUBLISHED, false);
         if (!overlap(e->command, command))
             continue;
-        if (comes_behind(command, e)) {
-            if (is_covered(command, e->command)) /* it came behind all that are before it */
-                return true;
-            continue;
+        if (!comes_behind(command, e)) {
+            if (!tutti_event_add_dependant(e, event, TUTTI_FINISHED, false))
+                return false;
+            atomic_store_explicit(&queue->host_waits, HOST_WAITS, memory_order_relaxed);
         }
-        if (!tutti_event_add_dependant(e, event, TUTTI_FINISHED, false))
-            return false;
-        atomic_store_explicit(&queue->host_waits, HOST_WAITS, memory_order_relaxed);
+        if (is_covered(command, e->command)) /* it comes after all of them that are before it */
+            return true;
     }
     return true;
 }

@@ -44,6 +44,7 @@ void tutti_graph_run_and_unlock(struct tutti_graph *graph) {
             graph->first = ready->next;
             if (!graph->first)
                 graph->last = &graph->first;
+            tutti_pool_go_on();
             ready->dispatch(ready);
             pthread_mutex_lock(&graph->lock);
         }

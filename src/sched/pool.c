@@ -31,11 +31,16 @@ static struct pool callbacks = {.lock = PTHREAD_MUTEX_INITIALIZER,
                                 .last = &callbacks.first,
                                 .most = 1};
 
-static _Thread_local bool here;
+static _Thread_local struct {
+    bool here;                   /* it is one of a pool's, */
+    const struct tutti_job *job; /* which it has */
+    bool ends;                   /* that is all but over */
+    bool gave;                   /* since then, a job that no other thread was woken for */
+} own;
 
 static void *serve(void *argument) {
     struct pool *pool = argument;
-    here = true;
+    own.here = true;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         int timed_out = 0;
@@ -52,7 +57,10 @@ static void *serve(void *argument) {
             pool->last = &pool->first;
         pool->queued--;
         pthread_mutex_unlock(&pool->lock);
+        own.job = job;
         job->run(job);
+        own.job = NULL;
+        own.ends = own.gave = false;
         pthread_mutex_lock(&pool->lock);
     }
     pool->threads--;
@@ -60,24 +68,34 @@ static void *serve(void *argument) {
     return NULL;
 }
 
+/*
+ * Starts one more, if so many jobs need it; false: there is none. A thread that is waking up for an
+ * earlier job still counts as waiting. With the lock.
+ */
+static bool have_threads(struct pool *pool, unsigned jobs) {
+    if (jobs > pool->waiting && pool->threads < pool->most &&
+        tutti_signals_start_thread(serve, pool))
+        pool->threads++;
+    return pool->threads > 0;
+}
+
 static void give(struct pool *pool, struct tutti_job *job) {
     job->next = NULL;
     pthread_mutex_lock(&pool->lock);
-    /* A thread that is waking up for an earlier job still counts as waiting. */
-    if (pool->queued >= pool->waiting && pool->threads < pool->most) {
-        if (tutti_signals_start_thread(serve, pool)) {
-            pool->threads++;
-        } else if (pool->threads == 0) {
-            pthread_mutex_unlock(&pool->lock);
-            tutti_log(WARNING, "no host thread could be started");
-            job->run(job);
-            return;
-        }
+    bool keeps = pool == &workers && own.ends && !own.gave;
+    if (!keeps && !have_threads(pool, pool->queued + 1)) {
+        pthread_mutex_unlock(&pool->lock);
+        tutti_log(WARNING, "no host thread could be started");
+        job->run(job);
+        return;
     }
     *pool->last = job;
     pool->last = &job->next;
     pool->queued++;
-    pthread_cond_signal(&pool->wake);
+    if (keeps)
+        own.gave = true;
+    else
+        pthread_cond_signal(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -118,6 +136,18 @@ struct tutti_job *tutti_pool_take(cl_event event,
     return job;
 }
 
-bool tutti_pool_is_here(void) { return here; }
+bool tutti_pool_is_here(void) { return own.here; }
+
+void tutti_pool_end_job(const struct tutti_job *job) { own.ends |= own.job == job; }
+
+void tutti_pool_go_on(void) {
+    if (!own.gave)
+        return;
+    own.gave = false;
+    pthread_mutex_lock(&workers.lock);
+    have_threads(&workers, workers.queued);
+    pthread_cond_signal(&workers.wake);
+    pthread_mutex_unlock(&workers.lock);
+}
 
 void tutti_pool_call_back(struct tutti_job *job) { give(&callbacks, job); }

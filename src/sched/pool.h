@@ -30,6 +30,14 @@ struct tutti_job *tutti_pool_take(cl_event event,
 bool tutti_pool_is_here(void);
 
 /*
+ * The job is all but over. If it is the calling thread's own, and not one that it does while that
+ * waits, the next job that it gives wakes no other thread: it takes it itself when it returns.
+ * Before it does anything else that may take long it goes on, and another one is woken.
+ */
+void tutti_pool_end_job(const struct tutti_job *job);
+void tutti_pool_go_on(void);
+
+/*
  * The same for the program's callbacks: one thread, so that they run one after the other in the
  * order in which they were given.
  */

@@ -61,6 +61,7 @@ static void run(struct tutti_job *job) {
         tutti_event_break(event);
     event->ended = tutti_runtime_now();
     tutti_acquisition_release(&transfer->acquisition);
+    tutti_pool_end_job(job);
     tutti_command_done(&transfer->command, error == CL_SUCCESS ? CL_COMPLETE : error);
 }
 

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* Native kernels that follow each other, and what the thread that executes them does between. */
+#include "gate.h"
+
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum { MANY = 200, CROWD = 20000, ROUNDS = 200 };
+
+static atomic_int threads, executed, ended;
+static atomic_long last_thread;
+static cl_command_queue inner, other;
+
+/* Bytes of memory that the process holds. */
+static size_t resident(void) {
+    FILE *file = fopen("/proc/self/statm", "r");
+    size_t total = 0, pages = 0;
+    ck_assert_ptr_nonnull(file);
+    ck_assert_int_eq(fscanf(file, "%zu %zu", &total, &pages), 2);
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static void CL_CALLBACK note_thread(void *argument) {
+    long thread = syscall(SYS_gettid);
+    (void)argument;
+    if (atomic_exchange(&last_thread, thread) != thread)
+        atomic_fetch_add(&threads, 1);
+    atomic_fetch_add(&executed, 1);
+}
+
+static void enqueue_after(cl_event before, cl_command_queue in, void(CL_CALLBACK *function)(void *),
+                          cl_event *event) {
+    char argument = 0;
+    ck_ok(clEnqueueNativeKernel(in, function, &argument, sizeof(argument), 0, NULL, NULL,
+                                before ? 1 : 0, before ? &before : NULL, event));
+}
+
+static void enqueue(cl_command_queue in, void(CL_CALLBACK *function)(void *)) {
+    enqueue_after(NULL, in, function, NULL);
+}
+
+/* So many, which begin when all are enqueued. Returns how much memory they took. */
+static size_t run_many(int count) {
+    begin();
+    atomic_store(&threads, 0);
+    atomic_store(&last_thread, 0);
+    atomic_store(&executed, 0);
+    size_t before = resident();
+    enqueue_after(gate, queue, note_thread, NULL);
+    for (int i = 1; i < count; i++)
+        enqueue(queue, note_thread);
+    size_t after = resident();
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    ck_ok(clFinish(queue));
+    ck_assert_int_eq(atomic_load(&executed), count);
+    end();
+    return after > before ? after - before : 0;
+}
+
+/* Each wakes no thread for the next one: it would be there 20 to 50 us later. */
+START_TEST(by_one_thread) {
+    run_many(MANY);
+    ck_assert_int_eq(atomic_load(&threads), 1);
+}
+END_TEST
+
+/* One waits for the one before it, not for each that waits: those were 256 edges for each. */
+START_TEST(a_crowd_takes_little_memory) {
+    size_t grown = run_many(CROWD);
+    ck_assert_msg(grown < (size_t)CROWD * 12000, "%zu MiB", grown >> 20); /* 568 MiB then */
+}
+END_TEST
+
+static void CL_CALLBACK note_end(void *argument) {
+    (void)argument;
+    atomic_fetch_add(&ended, 1);
+}
+
+/*
+ * It waits for other work, which its thread may do itself meanwhile, and then, without a call that
+ * waits, for work that is given after that.
+ */
+static void CL_CALLBACK give_others(void *argument) {
+    cl_int value = 1, seen = 0;
+    int before = atomic_load(&ended);
+    (void)argument;
+    ck_ok(clEnqueueWriteBuffer(inner, buffer, CL_FALSE, 0, sizeof(value), &value, 0, NULL, NULL));
+    enqueue(inner, note_end);
+    ck_ok(clEnqueueReadBuffer(inner, buffer, CL_TRUE, 0, sizeof(seen), &seen, 0, NULL, NULL));
+    ck_assert_int_eq(seen, value);
+    enqueue(other, note_end);
+    ck_ok(clFlush(other));
+    for (int ms = 0; ms < 20000 && atomic_load(&ended) < before + 2; ms++)
+        usleep(1000);
+    ck_assert_int_eq(atomic_load(&ended), before + 2);
+}
+
+START_TEST(that_give_others_and_wait) {
+    begin();
+    inner = make_queue(0);
+    other = make_queue(0);
+    for (int i = 0; i < ROUNDS; i++)
+        enqueue(queue, give_others);
+    ck_ok(clFinish(queue));
+    ck_assert_int_eq(atomic_load(&ended), 2 * ROUNDS);
+    ck_ok(clReleaseCommandQueue(inner));
+    ck_ok(clReleaseCommandQueue(other));
+    end();
+}
+END_TEST
+
+static atomic_bool goes_on;
+
+static void CL_CALLBACK wait_for_the_other(void *argument) {
+    (void)argument;
+    for (int ms = 0; ms < 20000 && !atomic_load(&goes_on); ms++)
+        usleep(1000);
+    ck_assert(atomic_load(&goes_on));
+}
+
+static void CL_CALLBACK go_on(void *argument) {
+    (void)argument;
+    atomic_store(&goes_on, true);
+}
+
+/* The end of the first one lets two go, of which one waits for the other: its thread takes but one.
+ */
+START_TEST(two_that_become_ready_at_once) {
+    other = make_queue(0);
+    for (int i = 0; i < ROUNDS; i++) {
+        cl_event first;
+        atomic_store(&goes_on, false);
+        enqueue_after(NULL, queue, note_thread, &first);
+        enqueue(queue, wait_for_the_other);
+        enqueue_after(first, other, go_on, NULL);
+        ck_ok(clFlush(other));
+        ck_ok(clFinish(queue));
+        ck_ok(clFinish(other));
+        ck_ok(clReleaseEvent(first));
+    }
+    ck_ok(clReleaseCommandQueue(other));
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *tests[] = {
+        by_one_thread,
+        a_crowd_takes_little_memory,
+        that_give_others_and_wait,
+        two_that_become_ready_at_once,
+    };
+    return test_main(argc, argv, tests, COUNT(tests));
+}
