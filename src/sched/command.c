@@ -382,5 +382,5 @@ void tutti_command_run_on_host(struct tutti_command *command) {
         return;
     }
     command->job.event = programs ? NULL : event;
-    tutti_pool_run(&command->job);
+    tutti_pool_run_next(&command->job);
 }

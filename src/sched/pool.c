@@ -79,11 +79,11 @@ static bool have_threads(struct pool *pool, unsigned jobs) {
     return pool->threads > 0;
 }
 
-static void give(struct pool *pool, struct tutti_job *job) {
+/* `kept`: this thread takes it, or says that it does not. */
+static void give(struct pool *pool, struct tutti_job *job, bool kept) {
     job->next = NULL;
     pthread_mutex_lock(&pool->lock);
-    bool keeps = pool == &workers && own.ends && !own.gave;
-    if (!keeps && !have_threads(pool, pool->queued + 1)) {
+    if (!kept && !have_threads(pool, pool->queued + 1)) {
         pthread_mutex_unlock(&pool->lock);
         tutti_log(WARNING, "no host thread could be started");
         job->run(job);
@@ -92,14 +92,18 @@ static void give(struct pool *pool, struct tutti_job *job) {
     *pool->last = job;
     pool->last = &job->next;
     pool->queued++;
-    if (keeps)
-        own.gave = true;
-    else
+    if (!kept)
         pthread_cond_signal(&pool->wake);
     pthread_mutex_unlock(&pool->lock);
 }
 
-void tutti_pool_run(struct tutti_job *job) { give(&workers, job); }
+void tutti_pool_run(struct tutti_job *job) { give(&workers, job, false); }
+
+void tutti_pool_run_next(struct tutti_job *job) {
+    bool kept = own.ends && !own.gave;
+    own.gave |= kept;
+    give(&workers, job, kept);
+}
 
 /* Takes the job at the link, if any, out of the queue. Lock held. */
 static struct tutti_job *take(struct tutti_job **link) {
@@ -150,4 +154,4 @@ void tutti_pool_go_on(void) {
     pthread_mutex_unlock(&workers.lock);
 }
 
-void tutti_pool_call_back(struct tutti_job *job) { give(&callbacks, job); }
+void tutti_pool_call_back(struct tutti_job *job) { give(&callbacks, job, false); }

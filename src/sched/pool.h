@@ -31,10 +31,11 @@ bool tutti_pool_is_here(void);
 
 /*
  * The job is all but over. If it is the calling thread's own, and not one that it does while that
- * waits, the next job that it gives wakes no other thread: it takes it itself when it returns.
+ * waits, the next job that it is to run next wakes no other thread: it takes one when it returns.
  * Before it does anything else that may take long it goes on, and another one is woken.
  */
 void tutti_pool_end_job(const struct tutti_job *job);
+void tutti_pool_run_next(struct tutti_job *job); /* for who does little after that */
 void tutti_pool_go_on(void);
 
 /*
