@@ -173,7 +173,7 @@ tests_test_two_gpus_SOURCES = tests/test_two_gpus.c tests/frame_stream.h tests/s
 tests_test_two_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_two_gpus_LDADD = $(TEST_LIBS)
 
-tests_test_natives_SOURCES = tests/test_natives.c tests/gate.h
+tests_test_natives_SOURCES = tests/test_natives.c tests/gate.h tests/resident.h
 tests_test_natives_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_natives_LDADD = $(TEST_LIBS)
 
@@ -194,6 +194,7 @@ tests_test_append_lanes_LDADD = $(TEST_LIBS)
 tests_test_append_chance_SOURCES = tests/test_append_chance.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_chance_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_chance_LDADD = $(TEST_LIBS)
+
 tests_test_append_transfers_SOURCES = tests/test_append_transfers.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_transfers_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_transfers_LDADD = $(TEST_LIBS)
@@ -315,7 +316,7 @@ tests_test_badhandles_SOURCES = tests/test_badhandles.c
 tests_test_badhandles_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_badhandles_LDADD = $(TEST_LIBS)
 
-tests_test_scale_SOURCES = tests/test_scale.c
+tests_test_scale_SOURCES = tests/test_scale.c tests/resident.h
 tests_test_scale_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_scale_LDADD = $(TEST_LIBS)
 

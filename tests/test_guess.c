@@ -56,8 +56,7 @@ starpu_data_handle_t tutti_interface_register(struct tutti_view *view) {
     return NULL;
 }
 
-/* Kernels that an earlier process executed: on the CPU, in shape 5, and for 10 and 100 µs on the
- * GPU. */
+/* Kernels that an earlier process executed: on the CPU in shape 5, on the GPU for 10 and 100 µs. */
 enum { KEPT = 90, KEPT_SHORT = 91, KEPT_LONG = 92 };
 
 void tutti_model_store_read(void (*take)(const struct tutti_model_entry *, void *),

@@ -1,33 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Many of everything, and nothing that stays behind. */
-#include "support.h"
+#include "resident.h"
 
 #include <dirent.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Bytes of memory that the process holds. */
-static size_t resident(void) {
-    FILE *file = fopen("/proc/self/statm", "r");
-    size_t total = 0, pages = 0;
-
-    ck_assert_ptr_nonnull(file);
-    ck_assert_int_eq(fscanf(file, "%zu %zu", &total, &pages), 2);
-    fclose(file);
-    return pages * (size_t)sysconf(_SC_PAGESIZE);
-}
-
-/* AddressSanitizer keeps freed memory for a while: there a step is repeated, but not measured. */
-#if defined(__SANITIZE_ADDRESS__)
-#define MEMORY_IS_MEASURED false
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define MEMORY_IS_MEASURED false
-#endif
-#endif
-#ifndef MEMORY_IS_MEASURED
-#define MEMORY_IS_MEASURED true
-#endif
 
 /* Runs the step many times, the first quarter to warm up, and checks that memory has stayed. */
 static void check_flat(void (*step)(void), size_t count, size_t allowed) {

@@ -93,7 +93,7 @@ struct tutti_model {
     atomic_uint doubts[TUTTI_MAX_DEVICES]; /* runs to be measured, as the time may be wrong */
     /* Bits, by kind of device: */
     atomic_uint tried;
-    atomic_uint first_only;           /* its time is that of the first run of this process */
+    atomic_uint first_alone;          /* its time is that of the first run of this process */
     struct tutti_model *_Atomic base; /* the same for any integer arguments; NULL: this is */
     /* If it is for some: the next one of the same base, and the shortest times so far (µs). */
     struct tutti_model *next_of_integers;
@@ -522,16 +522,19 @@ static bool is_left_to_others(const struct tutti_model *model, unsigned kind, do
            atomic_load_explicit(&model->learnt[kind], memory_order_relaxed) == 0;
 }
 
-static double weight_of(struct tutti_model *model, const struct tutti_real_device *device,
-                        double before, double time) {
-    unsigned kind = device->kind, bit = 1u << kind;
+/* Is what was known the time of this process's first run alone? Notes if what comes now is. */
+static bool is_first_alone(struct tutti_model *model, unsigned kind, double before) {
+    unsigned bit = 1u << kind;
     if (before == 0)
-        atomic_fetch_or_explicit(&model->first_only, bit, memory_order_relaxed);
-    else if (atomic_fetch_and_explicit(&model->first_only, ~bit, memory_order_relaxed) & bit &&
-             time < before)
-        return 1;
+        atomic_fetch_or_explicit(&model->first_alone, bit, memory_order_relaxed);
+    return before > 0 &&
+           atomic_fetch_and_explicit(&model->first_alone, ~bit, memory_order_relaxed) & bit;
+}
+
+static double weight_of(const struct tutti_model *model, const struct tutti_real_device *device) {
     double least = tutti_device_executes_in_call(device) ? WEIGHT_OF_ALL : WEIGHT_OF_SOME;
-    double share = 1.0 / (atomic_load_explicit(&model->runs[kind], memory_order_relaxed) + 1);
+    unsigned runs = atomic_load_explicit(&model->runs[device->kind], memory_order_relaxed);
+    double share = 1.0 / (runs + 1);
     return share > least ? share : least;
 }
 
@@ -550,7 +553,8 @@ static void learn(struct tutti_model *model, const struct tutti_real_device *dev
                               memory_order_relaxed);
     if (odd && doubts == 0)
         return;
-    double weight = weight_of(model, device, before, time);
+    bool replaces = is_first_alone(model, kind, before) && time < before;
+    double weight = replaces ? 1 : weight_of(model, device);
     do {
         after = before > 0 ? before + weight * (time - before) : time;
     } while (!atomic_compare_exchange_weak_explicit(learnt, &before, after, memory_order_relaxed,

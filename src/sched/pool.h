@@ -31,11 +31,13 @@ bool tutti_pool_is_here(void);
 
 /*
  * The job is all but over. If it is the calling thread's own, and not one that it does while that
- * waits, the next job that it is to run next wakes no other thread: it takes one when it returns.
- * Before it does anything else that may take long it goes on, and another one is woken.
+ * waits, no other thread is woken for what it gives by tutti_pool_run_next: it takes a job when it
+ * returns.
  */
 void tutti_pool_end_job(const struct tutti_job *job);
-void tutti_pool_run_next(struct tutti_job *job); /* for who does little after that */
+/* As tutti_pool_run, for who does little after that. */
+void tutti_pool_run_next(struct tutti_job *job);
+/* The thread may do more before it returns: another one is woken for what it gave so. */
 void tutti_pool_go_on(void);
 
 /*
