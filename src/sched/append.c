@@ -76,9 +76,9 @@ struct addition {
     const struct tutti_append_move *move; /* so */
     const cl_mem *mem;
     unsigned count;
-    double time;                                        /* µs */
-    struct tutti_device_use use[TUTTI_PLAIN_ARGUMENTS]; /* `kept`: the batch lacks it, */
-    unsigned fresh;                                     /* so many at most */
+    double time;                  /* µs */
+    struct tutti_device_use *use; /* of each; `kept`: the batch lacks it, */
+    unsigned fresh;               /* so many at most */
 };
 
 /* The batch's use of the view; NULL: it does not use it. */
@@ -130,6 +130,7 @@ static bool find(struct addition *addition, unsigned i) {
     struct tutti_view *view = tutti_window_storage_of(mem)->view;
     bool writes = writes_to(addition, i);
     unsigned own_command = addition->task ? 1 : 0;
+    use->kept = NULL;
     if (view->svm || atomic_load(&mem->ahead) > own_command || (addition->task && !is_plain(mem)))
         return false;
     const struct tutti_device_use *own = find_use(batch, view);
@@ -157,8 +158,10 @@ static void let_go(struct addition *addition, unsigned count) {
 
 static bool is_confusing(const struct tutti_invocation *call,
                          const struct tutti_real_device *device) {
+    if (!tutti_pocl_is(device))
+        return false;
     struct tutti_pocl_launch launch = tutti_range_for_pocl(call->range, call->kernel->name);
-    return tutti_pocl_is(device) && tutti_pocl_confuses(&launch);
+    return tutti_pocl_confuses(&launch);
 }
 
 /* With the device's lock held, as what follows. */
@@ -187,7 +190,8 @@ static cl_int enqueue_kernel(const struct addition *addition) {
 static cl_int enqueue_move(const struct addition *addition) {
     const struct tutti_append_move *move = addition->move;
     struct tutti_batch *batch = addition->batch;
-    const struct tutti_storage *storage[] = {addition->use[0].storage, addition->use[1].storage};
+    const struct tutti_storage *storage[] = {addition->use[0].storage,
+                                             addition->count > 1 ? addition->use[1].storage : NULL};
     if (!move->bytes)
         return addition->task->enqueue(addition->task, batch->device, batch->queue, storage, NULL);
     struct tutti_batch_bytes *bytes = tutti_recycler_take(sizeof(*bytes) + move->size);
@@ -283,21 +287,25 @@ static bool reopen(struct tutti_batch *batch) {
     return tutti_ahead_may_append(batch) && tutti_direct_reopen(batch);
 }
 
-/* Is it short enough, and not to be measured? */
-static bool may_follow(const struct tutti_batch *batch, struct tutti_model *model, unsigned able) {
-    return able & 1u << batch->device->index &&
-           tutti_model_is_within(model, batch->device, batch->shares ? LONGEST_SHARING : LONGEST) &&
+/* Is it, which takes so many µs there, short enough, and not to be measured? */
+static bool may_follow(const struct tutti_batch *batch, struct tutti_model *model, double time,
+                       unsigned able) {
+    return able & 1u << batch->device->index && time > 0 &&
+           time <= (batch->shares ? LONGEST_SHARING : LONGEST) &&
            tutti_model_measures(model, batch->device) == TUTTI_NOT_MEASURED;
 }
 
 /* The batch is reopened (direct_end.h). */
 static bool append_kernel(struct tutti_batch *batch, const struct tutti_invocation *call,
-                          const struct tutti_model *model, unsigned able) {
+                          const struct tutti_model *model, double time, unsigned able) {
+    struct tutti_device_use
+        use[TUTTI_PLAIN_ARGUMENTS]; /* zeroing it would be a tenth of all this */
     struct addition addition = {.batch = batch,
                                 .call = call,
                                 .mem = call->mem,
                                 .count = call->count,
-                                .time = tutti_model_expect(model, batch->device)};
+                                .time = time,
+                                .use = use};
     bool good = !is_confusing(call, batch->device);
     for (unsigned i = 0; good && i < call->count; i++)
         good = !tutti_mem_has_siblings(call->mem[i]) ||
@@ -319,9 +327,10 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
     able &= holding;
     *began = model && begin(queue, NULL);
     struct tutti_batch *batch = *began ? queue->latest : NULL;
-    if (may_go_on(batch) && may_follow(batch, model, able) && reopen(batch)) {
-        done = append_kernel(batch, call, model, able);
-        tutti_direct_close(batch, done, tutti_model_expect(model, batch->device));
+    double time = batch ? tutti_model_time(model, batch->device) : 0;
+    if (may_go_on(batch) && may_follow(batch, model, time, able) && reopen(batch)) {
+        done = append_kernel(batch, call, model, time, able);
+        tutti_direct_close(batch, done, time);
     }
     return done;
 }
@@ -332,11 +341,9 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
  * it goes on collecting for a while when it had to.
  */
 static bool is_worth_trying(cl_command_queue queue) {
-    if (tutti_devices_apart(~0u) <= 1)
-        return true;
     unsigned vain = atomic_load_explicit(&queue->vain, memory_order_relaxed);
     atomic_store_explicit(&queue->vain, vain + 1, memory_order_relaxed);
-    return vain < VAIN || vain % VAIN == 0;
+    return vain < VAIN || vain % VAIN == 0 || tutti_devices_apart(~0u) <= 1;
 }
 
 /* Is there what may be appended to? Without a lock. */
@@ -367,12 +374,14 @@ bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call) 
 
 static bool append_move(struct tutti_batch *batch, struct tutti_device_task *task,
                         const struct tutti_append_move *move) {
+    struct tutti_device_use use[TUTTI_PLAIN_ARGUMENTS];
     struct addition addition = {.batch = batch,
                                 .task = task,
                                 .move = move,
                                 .mem = move->mem,
                                 .count = move->count,
-                                .time = move->time};
+                                .time = move->time,
+                                .use = use};
     if (!append(&addition))
         return false;
     if (move->whole)

@@ -441,17 +441,9 @@ unsigned tutti_model_generation(void) {
     return atomic_load_explicit(&models.generation, memory_order_relaxed);
 }
 
-bool tutti_model_is_measured(const struct tutti_model *model,
-                             const struct tutti_real_device *device) {
+double tutti_model_time(const struct tutti_model *model, const struct tutti_real_device *device) {
     model = telling(model);
-    return model && load(&model->time[device->kind]) > 0;
-}
-
-bool tutti_model_is_within(const struct tutti_model *model, const struct tutti_real_device *device,
-                           double most) {
-    model = telling(model);
-    double time = model ? load(&model->time[device->kind]) : 0;
-    return time > 0 && time <= most;
+    return model ? load(&model->time[device->kind]) : 0;
 }
 
 double tutti_model_measured(const struct tutti_model *model) {

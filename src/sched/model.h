@@ -75,12 +75,20 @@ bool tutti_model_is_tried(const struct tutti_model *model, const struct tutti_re
 /* Changes when a first measurement makes estimates of other times better. */
 unsigned tutti_model_generation(void);
 
-bool tutti_model_is_measured(const struct tutti_model *model,
-                             const struct tutti_real_device *device);
+/* What was measured there, in µs; 0: nothing was. */
+double tutti_model_time(const struct tutti_model *model, const struct tutti_real_device *device);
 
-/* By what was measured there: does it take at most so many µs on the device? */
-bool tutti_model_is_within(const struct tutti_model *model, const struct tutti_real_device *device,
-                           double most);
+static inline bool tutti_model_is_measured(const struct tutti_model *model,
+                                           const struct tutti_real_device *device) {
+    return tutti_model_time(model, device) > 0;
+}
+
+/* By that: does it take at most so many µs? */
+static inline bool tutti_model_is_within(const struct tutti_model *model,
+                                         const struct tutti_real_device *device, double most) {
+    double time = tutti_model_time(model, device);
+    return time > 0 && time <= most;
+}
 
 /* The least time that was measured on a device, in µs; 0 when none was. */
 double tutti_model_measured(const struct tutti_model *model);
