@@ -134,12 +134,73 @@ START_TEST(two_that_become_ready_at_once) {
 }
 END_TEST
 
+enum { FOLLOWERS = 100, TURNS = 3 };
+
+static cl_event follower[MANY][FOLLOWERS];
+
+static cl_int status_of(cl_event event) {
+    cl_int status = CL_QUEUED;
+    ck_ok(clGetEventInfo(event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof(status), &status, NULL));
+    return status;
+}
+
+/* Ends once the followers of the one before it are over, and nobody is at them any more. */
+static void CL_CALLBACK see_others_go(void *argument) {
+    int own = *(const int *)argument, over = 0;
+    note_thread(NULL);
+    for (int i = 0; own > 0 && over < FOLLOWERS && i < 200000; i++)
+        if (status_of(follower[own - 1][over]) == CL_COMPLETE)
+            over++;
+        else
+            usleep(100);
+    usleep(200);
+    ck_assert(own == 0 || over == FOLLOWERS);
+}
+
+/* So many, each of which lets go the next one, and then others of another queue. */
+static void run_with_followers(void) {
+    begin();
+    other = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    enqueue_after(gate, queue, note_thread, NULL);
+    for (int i = 0; i < MANY; i++) {
+        cl_event event;
+        ck_ok(clEnqueueNativeKernel(queue, see_others_go, &i, sizeof(i), 0, NULL, NULL, 0, NULL,
+                                    &event));
+        for (int k = 0; k < FOLLOWERS; k++)
+            follower[i][k] = fill_after(other, i, 1, &event);
+        ck_ok(clReleaseEvent(event));
+    }
+    ck_ok(clFlush(other));
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    ck_ok(clFinish(queue));
+    ck_ok(clFinish(other));
+    ck_assert_int_eq(first_value(), MANY - 1);
+    for (int i = 0; i < MANY * FOLLOWERS; i++)
+        ck_ok(clReleaseEvent(follower[i / FOLLOWERS][i % FOLLOWERS]));
+    ck_ok(clReleaseCommandQueue(other));
+    end();
+}
+
+/*
+ * The thread of one goes on with the next one, and leaves to another what else may be dispatched:
+ * it did that itself, and each next one waited for another thread to wake.
+ */
+START_TEST(leave_the_rest_to_others) {
+    atomic_store(&threads, 0);
+    for (int i = 0; i < TURNS; i++)
+        run_with_followers();
+    ck_assert_msg(atomic_load(&threads) < MANY / 2, "%d times another thread",
+                  atomic_load(&threads));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *tests[] = {
         by_one_thread,
         a_crowd_takes_little_memory,
         that_give_others_and_wait,
         two_that_become_ready_at_once,
+        leave_the_rest_to_others,
     };
     return test_main(argc, argv, tests, COUNT(tests));
 }

@@ -3,19 +3,34 @@
 #include "sched/graph.h"
 
 #include "brief_lock.h"
+#include "context.h"
 #include "sched/recent.h"
 #include "sched/row.h"
 
+#include <stddef.h>
 #include <string.h>
 
 /* What this thread dispatches now. */
 static _Thread_local const struct tutti_graph *dispatching;
 
+static cl_context context_of(struct tutti_graph *graph) {
+    return (void *)((char *)graph - offsetof(struct _cl_context, graph));
+}
+
+static void dispatch_rest(struct tutti_job *job) {
+    struct tutti_graph *graph = (void *)((char *)job - offsetof(struct tutti_graph, rest));
+    pthread_mutex_lock(&graph->lock);
+    graph->rest_given = false;
+    tutti_graph_run_and_unlock(graph);
+    tutti_object_release(context_of(graph));
+}
+
 void tutti_graph_init(struct tutti_graph *graph) {
     tutti_brief_lock_init(&graph->lock);
     graph->first = NULL;
     graph->last = &graph->first;
-    graph->dispatching = false;
+    graph->dispatching = graph->left = graph->rest_given = false;
+    graph->rest = (struct tutti_job){.run = dispatch_rest};
     atomic_init(&graph->in_row, 0);
     graph->open = NULL;
     graph->open_count = 0;
@@ -33,25 +48,38 @@ void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready) {
     graph->last = &ready->next;
 }
 
+/* Until this thread has another job to begin; true: nothing is left. With the lock. */
+static bool dispatch_all(struct tutti_graph *graph) {
+    while (graph->first && !tutti_pool_has_next()) {
+        struct tutti_ready *ready = graph->first;
+        graph->first = ready->next;
+        if (!graph->first)
+            graph->last = &graph->first;
+        ready->dispatch(ready);
+        pthread_mutex_lock(&graph->lock);
+    }
+    return !graph->first;
+}
+
 void tutti_graph_run_and_unlock(struct tutti_graph *graph) {
+    bool gives = false;
     /* Dispatching may complete a command and so come back here: the outer call goes on. */
-    if (!graph->dispatching && graph->first) {
+    if (graph->first && (!graph->dispatching || graph->left)) {
         const struct tutti_graph *outer = dispatching;
         graph->dispatching = true;
+        graph->left = false;
         dispatching = graph;
-        while (graph->first) {
-            struct tutti_ready *ready = graph->first;
-            graph->first = ready->next;
-            if (!graph->first)
-                graph->last = &graph->first;
-            tutti_pool_go_on();
-            ready->dispatch(ready);
-            pthread_mutex_lock(&graph->lock);
-        }
-        graph->dispatching = false;
+        graph->left = graph->dispatching = !dispatch_all(graph);
+        gives = graph->left && !graph->rest_given;
         dispatching = outer;
     }
+    if (gives) {
+        graph->rest_given = true;
+        tutti_object_retain(context_of(graph));
+    }
     pthread_mutex_unlock(&graph->lock);
+    if (gives)
+        tutti_pool_run(&graph->rest);
 }
 
 struct call {

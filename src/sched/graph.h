@@ -22,6 +22,9 @@ struct tutti_graph {
     pthread_mutex_t lock; /* guards all edges, queues' lists and publication in the context */
     struct tutti_ready *first, **last; /* may be dispatched, in this order */
     bool dispatching;           /* one thread at a time dispatches, so that the order holds */
+    bool left;                  /* that one has gone: who comes next dispatches, */
+    bool rest_given;            /* or a thread of the pool, which has this to do: */
+    struct tutti_job rest;
     atomic_uint in_row;         /* kernels without an event since another command began (row.h) */
     atomic_uint before_waiting; /* so many until one of them waits for others to be over */
     /* For the dispatching thread: what it has yet to give to StarPU (batch.h). */
@@ -48,7 +51,8 @@ void tutti_graph_call(struct tutti_graph *graph, void (*function)(void *), void 
 
 /*
  * For callers that hold `lock`: append something; dispatch all that is ready, unless another thread
- * does, and open the lock.
+ * does, and open the lock. A thread of the pool that has got its next job meanwhile leaves the rest
+ * to others: that job may be what all wait for.
  */
 void tutti_graph_append(struct tutti_graph *graph, struct tutti_ready *ready);
 

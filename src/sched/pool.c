@@ -19,6 +19,7 @@ struct pool {
     pthread_cond_t wake;
     struct tutti_job *first, **last;
     atomic_uint queued; /* may be read without the lock */
+    unsigned kept;      /* of them, by a thread that takes its own when it comes back */
     unsigned waiting, threads, most;
 };
 
@@ -35,8 +36,33 @@ static _Thread_local struct {
     bool here;                   /* it is one of a pool's, */
     const struct tutti_job *job; /* which it has */
     bool ends;                   /* that is all but over */
-    bool gave;                   /* since then, a job that no other thread was woken for */
+    tutti_job_keeper next;       /* the job that it keeps since then, if it still does */
 } own;
+
+/* The first job that this thread may take. Lock held. */
+static struct tutti_job **find(struct pool *pool) {
+    const struct tutti_job *next = atomic_load_explicit(&own.next, memory_order_relaxed);
+    struct tutti_job **link = &pool->first;
+    while (*link && (next ? *link != next : (*link)->keeper != NULL))
+        link = &(*link)->next;
+    return link;
+}
+
+/* Takes the job at the link, if any, out of the queue. Lock held. */
+static struct tutti_job *take(struct pool *pool, struct tutti_job **link) {
+    struct tutti_job *job = *link;
+    if (!job)
+        return NULL;
+    *link = job->next;
+    if (!*link)
+        pool->last = link;
+    pool->queued--;
+    if (job->keeper) {
+        atomic_store_explicit(job->keeper, NULL, memory_order_relaxed);
+        pool->kept--;
+    }
+    return job;
+}
 
 static void *serve(void *argument) {
     struct pool *pool = argument;
@@ -46,21 +72,17 @@ static void *serve(void *argument) {
         int timed_out = 0;
         struct timespec deadline = tutti_clock_deadline(LINGER);
         pool->waiting++;
-        while (!pool->first && timed_out != ETIMEDOUT)
+        while (!*find(pool) && timed_out != ETIMEDOUT)
             timed_out = pthread_cond_timedwait(&pool->wake, &pool->lock, &deadline);
         pool->waiting--;
-        struct tutti_job *job = pool->first;
+        struct tutti_job *job = take(pool, find(pool));
         if (!job)
             break;
-        pool->first = job->next;
-        if (!pool->first)
-            pool->last = &pool->first;
-        pool->queued--;
         pthread_mutex_unlock(&pool->lock);
         own.job = job;
         job->run(job);
         own.job = NULL;
-        own.ends = own.gave = false;
+        own.ends = false;
         pthread_mutex_lock(&pool->lock);
     }
     pool->threads--;
@@ -79,11 +101,12 @@ static bool have_threads(struct pool *pool, unsigned jobs) {
     return pool->threads > 0;
 }
 
-/* `kept`: this thread takes it, or says that it does not. */
+/* `kept`: this thread takes it, if nobody does before it. */
 static void give(struct pool *pool, struct tutti_job *job, bool kept) {
     job->next = NULL;
+    job->keeper = kept ? &own.next : NULL;
     pthread_mutex_lock(&pool->lock);
-    if (!kept && !have_threads(pool, pool->queued + 1)) {
+    if (!kept && !have_threads(pool, pool->queued - pool->kept + 1)) {
         pthread_mutex_unlock(&pool->lock);
         tutti_log(WARNING, "no host thread could be started");
         job->run(job);
@@ -92,29 +115,19 @@ static void give(struct pool *pool, struct tutti_job *job, bool kept) {
     *pool->last = job;
     pool->last = &job->next;
     pool->queued++;
-    if (!kept)
+    if (kept) {
+        atomic_store_explicit(&own.next, job, memory_order_relaxed);
+        pool->kept++;
+    } else {
         pthread_cond_signal(&pool->wake);
+    }
     pthread_mutex_unlock(&pool->lock);
 }
 
 void tutti_pool_run(struct tutti_job *job) { give(&workers, job, false); }
 
 void tutti_pool_run_next(struct tutti_job *job) {
-    bool kept = own.ends && !own.gave;
-    own.gave |= kept;
-    give(&workers, job, kept);
-}
-
-/* Takes the job at the link, if any, out of the queue. Lock held. */
-static struct tutti_job *take(struct tutti_job **link) {
-    struct tutti_job *job = *link;
-    if (job) {
-        *link = job->next;
-        workers.queued--;
-        if (!*link)
-            workers.last = link;
-    }
-    return job;
+    give(&workers, job, own.ends && !tutti_pool_has_next());
 }
 
 bool tutti_pool_cancel(struct tutti_job *job) {
@@ -122,7 +135,7 @@ bool tutti_pool_cancel(struct tutti_job *job) {
     struct tutti_job **link = &workers.first;
     while (*link && *link != job)
         link = &(*link)->next;
-    bool found = take(link) != NULL;
+    bool found = take(&workers, link) != NULL;
     pthread_mutex_unlock(&workers.lock);
     return found;
 }
@@ -135,7 +148,7 @@ struct tutti_job *tutti_pool_take(cl_event event,
     struct tutti_job **link = &workers.first;
     while (*link && !((*link)->event && waits_for(event, (*link)->event)))
         link = &(*link)->next;
-    struct tutti_job *job = take(link);
+    struct tutti_job *job = take(&workers, link);
     pthread_mutex_unlock(&workers.lock);
     return job;
 }
@@ -144,14 +157,8 @@ bool tutti_pool_is_here(void) { return own.here; }
 
 void tutti_pool_end_job(const struct tutti_job *job) { own.ends |= own.job == job; }
 
-void tutti_pool_go_on(void) {
-    if (!own.gave)
-        return;
-    own.gave = false;
-    pthread_mutex_lock(&workers.lock);
-    have_threads(&workers, workers.queued);
-    pthread_cond_signal(&workers.wake);
-    pthread_mutex_unlock(&workers.lock);
+bool tutti_pool_has_next(void) {
+    return atomic_load_explicit(&own.next, memory_order_relaxed) != NULL;
 }
 
 void tutti_pool_call_back(struct tutti_job *job) { give(&callbacks, job, false); }

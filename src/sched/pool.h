@@ -3,6 +3,7 @@
 #define TUTTI_POOL_H
 
 #include <CL/cl.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 
 /*
@@ -10,8 +11,11 @@
  * all its threads are busy, so that a job that waits for another one never blocks it; threads
  * without work for a while end.
  */
+struct tutti_job;
+typedef _Atomic(struct tutti_job *) tutti_job_keeper;
 struct tutti_job {
     struct tutti_job *next;
+    tutti_job_keeper *keeper;           /* of the thread that keeps it for itself (pool.c) */
     void (*run)(struct tutti_job *job); /* may free the job */
     cl_event event; /* it is the work of this one's command, and good for any thread; or NULL */
 };
@@ -31,14 +35,13 @@ bool tutti_pool_is_here(void);
 
 /*
  * The job is all but over. If it is the calling thread's own, and not one that it does while that
- * waits, no other thread is woken for what it gives by tutti_pool_run_next: it takes a job when it
- * returns.
+ * waits, the first one that it gives by tutti_pool_run_next is kept for it, and no other thread is
+ * woken: it should return soon.
  */
 void tutti_pool_end_job(const struct tutti_job *job);
-/* As tutti_pool_run, for who does little after that. */
 void tutti_pool_run_next(struct tutti_job *job);
-/* The thread may do more before it returns: another one is woken for what it gave so. */
-void tutti_pool_go_on(void);
+/* Is one kept for the calling thread? */
+bool tutti_pool_has_next(void);
 
 /*
  * The same for the program's callbacks: one thread, so that they run one after the other in the
