@@ -18,6 +18,7 @@ struct user {
 };
 
 static sem_t started, go;
+static const cl_int *place; /* where the last one that started found it */
 static cl_int before[N], seen[N];
 static cl_command_queue side;
 static cl_program program;
@@ -26,6 +27,7 @@ static cl_kernel add;
 static void CL_CALLBACK use(void *data) {
     const struct user *user = data;
 
+    place = user->buffer;
     sem_post(user->started);
     sem_wait(user->go);
     memcpy(user->seen, user->buffer, BYTES);
@@ -50,15 +52,21 @@ static void end(void) {
     sem_destroy(&go);
 }
 
-/* Occupies the buffer, in the other queue, until let_go(). */
-static void occupy(cl_mem buffer) {
-    struct user user = {NULL, &started, &go, seen};
-    const void *place = &user.buffer;
+/* Occupies the buffer, in that queue, until `go`. */
+static void occupy_in(cl_command_queue other, cl_mem buffer, cl_int *looked) {
+    struct user user = {NULL, &started, &go, looked};
+    const void *bytes = &user.buffer;
 
-    memset(seen, 0, sizeof(seen));
-    ck_ok(clEnqueueNativeKernel(side, use, &user, sizeof(user), 1, &buffer, &place, 0, NULL, NULL));
-    ck_ok(clFlush(side));
+    ck_ok(
+        clEnqueueNativeKernel(other, use, &user, sizeof(user), 1, &buffer, &bytes, 0, NULL, NULL));
+    ck_ok(clFlush(other));
     sem_wait(&started);
+}
+
+/* The same in the side queue, until let_go(). */
+static void occupy(cl_mem buffer) {
+    memset(seen, 0, sizeof(seen));
+    occupy_in(side, buffer, seen);
 }
 
 static void let_go(void) {
@@ -305,6 +313,45 @@ START_TEST(many_versions_at_once) {
 }
 END_TEST
 
+/* Of five that there are, two take turns once two are enough: caches, and pages, know them. */
+START_TEST(the_youngest_is_used_again) {
+    enum { MANY = 5, TURNS = 10 };
+    cl_mem buffer = make_buffer(0, BYTES, NULL);
+    cl_command_queue others[MANY];
+    const cl_int *places[MANY], *turn[TURNS];
+    static cl_int looked[MANY][N];
+
+    begin();
+    for (int i = 0; i < MANY; i++) {
+        write_ints(buffer, before, N);
+        others[i] = make_queue(0);
+        occupy_in(others[i], buffer, looked[i]);
+        places[i] = place;
+        for (int j = 0; j < i; j++)
+            ck_assert_ptr_ne(places[i], places[j]);
+    }
+    for (int i = 0; i < MANY; i++)
+        sem_post(&go);
+    for (int i = 0; i < MANY; i++) {
+        ck_ok(clFinish(others[i]));
+        ck_ok(clReleaseCommandQueue(others[i]));
+    }
+    for (int i = 0; i < TURNS; i++) {
+        occupy(buffer);
+        turn[i] = place;
+        write_ints(buffer, before, N);
+        let_go();
+        ck_assert(!memcmp(seen, before, BYTES));
+        if (i > 0)
+            ck_assert_ptr_ne(turn[i], turn[i - 1]);
+        if (i > 1)
+            ck_assert_ptr_eq(turn[i], turn[i - 2]);
+    }
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
 START_TEST(storage_that_the_program_knows_stays) {
     cl_buffer_region part = {0, BYTES / 2};
     cl_int *users = calloc(1, BYTES), *pointer;
@@ -469,6 +516,7 @@ int main(int argc, char **argv) {
         a_map_that_fails_keeps_the_storage,
         maps_within_maps,
         many_versions_at_once,
+        the_youngest_is_used_again,
         storage_that_the_program_knows_stays,
         frames_through_one_buffer,
         the_limit,

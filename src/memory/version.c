@@ -73,7 +73,7 @@ static bool is_seated(const struct tutti_view *view, const struct tutti_real_dev
 
 /* What is before a view in the ring, for `seat`; of any device if that is NULL. */
 struct candidates {
-    struct tutti_view *before_idle;   /* the oldest that nobody uses; NULL: there is none */
+    struct tutti_view *before_idle;   /* the youngest that nobody uses, which caches may have */
     struct tutti_view *before_oldest; /* but for the present one; NULL: none is of the device */
     unsigned count;                   /* of the device, with the present one */
 };
@@ -81,7 +81,7 @@ struct candidates {
 static struct candidates find_candidates(cl_mem mem, const struct tutti_real_device *seat) {
     struct candidates found = {NULL, NULL, is_seated(mem->view, seat)};
     struct tutti_view *before = mem->view;
-    for (unsigned i = 1; i < mem->versions && !found.before_idle; i++) {
+    for (unsigned i = 1; i < mem->versions; i++) {
         struct tutti_view *view = before->next_version;
         bool seated = is_seated(view, seat);
         found.count += seated;
