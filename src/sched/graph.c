@@ -6,6 +6,7 @@
 #include "context.h"
 #include "sched/recent.h"
 #include "sched/row.h"
+#include "sched/runtime.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -23,6 +24,7 @@ static void dispatch_rest(struct tutti_job *job) {
     graph->rest_given = false;
     tutti_graph_run_and_unlock(graph);
     tutti_object_release(context_of(graph));
+    tutti_runtime_idle(1);
 }
 
 void tutti_graph_init(struct tutti_graph *graph) {
@@ -78,8 +80,10 @@ void tutti_graph_run_and_unlock(struct tutti_graph *graph) {
         tutti_object_retain(context_of(graph));
     }
     pthread_mutex_unlock(&graph->lock);
-    if (gives)
-        tutti_pool_run(&graph->rest);
+    if (!gives)
+        return;
+    tutti_runtime_busy(); /* while the job that this thread has counts: no exit comes between */
+    tutti_pool_run(&graph->rest);
 }
 
 struct call {
