@@ -373,10 +373,19 @@ static bool follow(struct tutti_batch *batch) {
 /* What the task conflicts with, as far as batches are concerned. */
 struct conflicts {
     struct tutti_batch *open;    /* it comes after this one */
-    struct tutti_batch *running; /* and after this submitted one */
+    struct tutti_batch *running; /* and after this submitted one, of which this is a reference */
     bool several;                /* it comes after more than one open batch */
 };
 
+/* That may be over by now: whoever looks at a view next lets it go. */
+static void set_running(struct conflicts *conflicts, struct tutti_batch *batch) {
+    if (batch)
+        atomic_fetch_add(&batch->user.references, 1);
+    tutti_batch_release(conflicts->running);
+    conflicts->running = batch;
+}
+
+/* To be ended by set_running with NULL. */
 static struct conflicts find_conflicts(const struct tutti_device_task *task) {
     struct conflicts found = {NULL, NULL, false};
     for (unsigned i = 0; i < task->count; i++) {
@@ -392,7 +401,7 @@ static struct conflicts find_conflicts(const struct tutti_device_task *task) {
             found.several |= found.open && found.open != batch;
             found.open = batch;
         } else if (batch->brief || batch->chained) {
-            found.running = batch;
+            set_running(&found, batch);
         }
     }
     return found;
@@ -446,8 +455,33 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
             batch->free && tutti_batch_goes_freely(batch->behind))
             conflicts->open = batch;
     if (!conflicts->running)
-        conflicts->running =
-            tutti_recent_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1);
+        set_running(conflicts,
+                    tutti_recent_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1));
+}
+
+static bool wait_with_others(struct tutti_graph *graph, struct tutti_device_task *task,
+                             struct conflicts *conflicts) {
+    if (is_brief(task))
+        join_others(graph, task, conflicts);
+    if (conflicts->several) {
+        tutti_batch_flush(graph);
+        return false;
+    }
+    if (conflicts->open) {
+        if (takes(conflicts->open, task) && tutti_batch_joins_freely(conflicts->open, task) &&
+            !keeps_from_host(conflicts->open, task)) {
+            append(conflicts->open, task);
+            return true;
+        }
+        set_running(conflicts, conflicts->open);
+        submit_open(conflicts->open);
+    }
+    struct tutti_batch *running = conflicts->running;
+    if (!running || tutti_direct_goes_on(running, task) || !open_behind(graph, running, task))
+        return false;
+    if (running->direct)
+        tutti_direct_hurry();
+    return true;
 }
 
 /*
@@ -455,33 +489,16 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
  * it is to be submitted now, and no open batch conflicts with it.
  */
 static bool collect(struct tutti_graph *graph, struct tutti_device_task *task) {
-    struct conflicts conflicts = {NULL, NULL, true};
     if (tutti_crew_serves())
         return false;
-    if (may_join(task)) {
-        conflicts = find_conflicts(task);
-        if (is_brief(task))
-            join_others(graph, task, &conflicts);
-    }
-    if (conflicts.several) {
+    if (!may_join(task)) {
         tutti_batch_flush(graph);
         return false;
     }
-    if (conflicts.open) {
-        if (takes(conflicts.open, task) && tutti_batch_joins_freely(conflicts.open, task) &&
-            !keeps_from_host(conflicts.open, task)) {
-            append(conflicts.open, task);
-            return true;
-        }
-        submit_open(conflicts.open); /* a view keeps it */
-        conflicts.running = conflicts.open;
-    }
-    if (!conflicts.running || tutti_direct_goes_on(conflicts.running, task) ||
-        !open_behind(graph, conflicts.running, task))
-        return false;
-    if (conflicts.running->direct)
-        tutti_direct_hurry();
-    return true;
+    struct conflicts conflicts = find_conflicts(task);
+    bool waits = wait_with_others(graph, task, &conflicts);
+    set_running(&conflicts, NULL);
+    return waits;
 }
 
 bool tutti_batch_would_take(struct tutti_device_task *task) {
@@ -491,11 +508,13 @@ bool tutti_batch_would_take(struct tutti_device_task *task) {
     if (tutti_crew_serves())
         return tutti_crew_would_take(task);
     struct conflicts conflicts = find_conflicts(task);
+    bool behind = conflicts.running != NULL;
+    set_running(&conflicts, NULL);
     if (conflicts.several)
         return false;
     if (conflicts.open) /* if that is full it goes, and this one waits for it */
         return (conflicts.open->devices & task->devices) != 0;
-    if (conflicts.running || tutti_direct_would_take(task))
+    if (behind || tutti_direct_would_take(task))
         return true;
     /* Behind a longer kernel it would be a task of its own, and wait for others before it. */
     bool at_home = true, waits = false;
