@@ -69,6 +69,7 @@ TUTTI_TESTS = \
 	tests/test_append_lanes \
 	tests/test_large_transfers \
 	tests/test_far_ahead \
+	tests/test_together \
 	tests/test_two_gpus \
 	tests/test_pass \
 	tests/test_taken \
@@ -169,6 +170,10 @@ tests_test_large_transfers_LDADD = $(TEST_LIBS)
 tests_test_transfer_lanes_SOURCES = tests/test_transfer_lanes.c tests/transfer_lanes.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_transfer_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_transfer_lanes_LDADD = $(TEST_LIBS)
+tests_test_together_SOURCES = tests/test_together.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_together_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_together_LDADD = $(TEST_LIBS)
+
 tests_test_two_gpus_SOURCES = tests/test_two_gpus.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_two_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_two_gpus_LDADD = $(TEST_LIBS)

@@ -220,6 +220,17 @@ static bool take_stays(struct tutti_batch *batch, const struct tutti_real_device
 }
 
 /*
+ * How many commands it has to do before that. What a GPU executes in less time than its launch
+ * takes is over when the next one comes: to go to another GPU, which one thread launches for as
+ * well, gains nothing, and what uses the data later has it in several places.
+ */
+static unsigned given_before(const struct tutti_plan_task *task,
+                             const struct tutti_real_device *device) {
+    bool launched = !device->at_home && task->length[device->index] <= task->launch;
+    return launched ? 0 : tutti_ahead_commands(device);
+}
+
+/*
  * Where all views of the batch are in home memory, the device that would be done first. NULL: none
  * has time, or one may be faster that never executed it, which StarPU tries.
  */
@@ -241,7 +252,7 @@ static struct tutti_real_device *choose_by_end(const struct tutti_batch *batch) 
             least = task.length[d];
             known = measured;
         }
-        double end = task.length[d] * (1 + tutti_ahead_commands(device));
+        double end = task.length[d] * (1 + given_before(&task, device));
         if (measured && (!best || end < first_end) && has_room(device, batch)) {
             best = device;
             first_end = end;
