@@ -298,7 +298,7 @@ static bool may_follow(const struct tutti_batch *batch, struct tutti_model *mode
 /* The batch is reopened (direct_end.h). */
 static bool append_kernel(struct tutti_batch *batch, const struct tutti_invocation *call,
                           const struct tutti_model *model, double time, unsigned able) {
-    struct tutti_device_use use[TUTTI_PLAIN_ARGUMENTS]; /* to fill it takes a tenth of all this */
+    struct tutti_device_use use[TUTTI_PLAIN_ARGUMENTS]; /* zeroing all would be a tenth of this */
     struct addition addition = {.batch = batch,
                                 .call = call,
                                 .mem = call->mem,

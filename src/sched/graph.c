@@ -82,7 +82,7 @@ void tutti_graph_run_and_unlock(struct tutti_graph *graph) {
     pthread_mutex_unlock(&graph->lock);
     if (!gives)
         return;
-    tutti_runtime_busy(); /* while the job that this thread has counts: no exit comes between */
+    tutti_runtime_busy(); /* as this thread's next job is: no exit comes between */
     tutti_pool_run(&graph->rest);
 }
 

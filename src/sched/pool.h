@@ -6,16 +6,18 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Of a thread: the job that it keeps for itself (pool.c). */
+struct tutti_job;
+typedef _Atomic(struct tutti_job *) tutti_job_keeper;
+
 /*
  * Host threads for what commands do on the host: transfers, native kernels. The pool grows when
  * all its threads are busy, so that a job that waits for another one never blocks it; threads
  * without work for a while end.
  */
-struct tutti_job;
-typedef _Atomic(struct tutti_job *) tutti_job_keeper;
 struct tutti_job {
     struct tutti_job *next;
-    tutti_job_keeper *keeper;           /* of the thread that keeps it for itself (pool.c) */
+    tutti_job_keeper *keeper;           /* of the thread that keeps this one; NULL: none does */
     void (*run)(struct tutti_job *job); /* may free the job */
     cl_event event; /* it is the work of this one's command, and good for any thread; or NULL */
 };
