@@ -69,6 +69,21 @@ static inline unsigned long slow_set_length(cl_ulong length) {
     return kernels;
 }
 
+/* For kernels that are to take until slow_end_all, however slow the machine is. */
+#define SLOW_HELD ((cl_ulong)3600 * 1000000000u)
+
+/* All kernels that were enqueued are over now. */
+static inline void slow_end_all(void) {
+    pthread_mutex_lock(&slow.lock);
+    cl_ulong now = slow_now();
+    for (unsigned i = 0; i < SLOW_QUEUES; i++)
+        slow.queue[i].free = now;
+    for (unsigned i = 0; i < SLOW_KERNELS; i++)
+        slow.kernel[i].end = now;
+    pthread_cond_signal(&slow.more);
+    pthread_mutex_unlock(&slow.lock);
+}
+
 /* Waits until so many were enqueued: a worker may have got the last ones. False: they were not. */
 static inline bool slow_await(unsigned long kernels) {
     bool there = false;
