@@ -48,6 +48,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clWaitForEvents(cl_uint num_events,
         if (event_list[i]->context != event_list[0]->context)
             return CL_INVALID_CONTEXT;
     cl_int result = CL_SUCCESS;
+    tutti_graph_note_wait(&event_list[0]->context->graph);
     for (cl_uint i = 0; i < num_events; i++)
         if (tutti_event_wait(event_list[i]) < 0)
             result = CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST;

@@ -15,10 +15,13 @@
 
 /*
  * µs: of what takes longer two devices do two sooner. With one device another thread could only
- * take it off the caller, which gains once its waking, and the caller's waiting, cost less.
+ * take it off the caller, which gains once its waking, and the caller's waiting, cost less. So it
+ * is with several, if the program has waited for each of the last kernels before it went on.
  */
 #define SHORT 6.0
 #define SHORT_ALONE 200.0
+#define LONE 4        /* of the last kernels */
+#define APART 64      /* kernels until that is tried again, after others were under way */
 #define TRIES 1000    /* in a row, while others dispatch */
 #define LATE 8000000u /* ns, by a clock that is slow, which */
 #define LOOK 4        /* one of so many kernels looks at */
@@ -27,7 +30,8 @@
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static const struct tutti_device_list *devices;
 static enum { COMMANDS, APPENDED, IN_ROWS, ALONE } way;
-static double longest; /* µs that a kernel may take */
+static double longest; /* µs that a kernel may take, */
+static bool depends;   /* or SHORT_ALONE, by what the program does */
 
 static void look_at_devices(void) {
     devices = tutti_devices();
@@ -36,17 +40,33 @@ static void look_at_devices(void) {
         longest = tutti_row_longest();
     } else if (tutti_crew_serves()) {
         way = ALONE;
-        longest = tutti_direct_serves_all() ? SHORT_ALONE : SHORT;
+        depends = !tutti_direct_serves_all();
+        longest = depends ? SHORT : SHORT_ALONE;
     } else if (tutti_direct_is_wanted()) {
         for (unsigned d = 0; d < devices->count && way == COMMANDS; d++)
             way = tutti_lanes_are_of_gpu(devices->device[d]) ? APPENDED : COMMANDS;
     }
 }
 
+/* µs that the next kernel may take; counts it. */
+static double find_longest(struct tutti_graph *graph) {
+    if (!depends)
+        return longest;
+    int lone = atomic_load_explicit(&graph->lone, memory_order_relaxed);
+    if (lone >= 0 && !atomic_load_explicit(&graph->waited, memory_order_relaxed))
+        lone = 0;
+    else if (lone < LONE)
+        lone++;
+    atomic_store_explicit(&graph->lone, lone, memory_order_relaxed);
+    atomic_store_explicit(&graph->waited, false, memory_order_relaxed);
+    return lone == LONE ? SHORT_ALONE : longest;
+}
+
 /* One that executes it in so short a time; NULL: there is none. */
-static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned able) {
+static struct tutti_real_device *find_device(const struct tutti_model *model, unsigned able,
+                                             double within) {
     for (unsigned d = 0; d < devices->count; d++)
-        if (able & 1u << d && tutti_model_is_within(model, devices->device[d], longest))
+        if (able & 1u << d && tutti_model_is_within(model, devices->device[d], within))
             return devices->device[d];
     return NULL;
 }
@@ -118,6 +138,7 @@ struct attempt {
     cl_command_type type;
     cl_event *event;
     bool in_row;
+    double longest;   /* µs that it may take */
     bool entered;     /* the caller is the dispatching thread */
     bool unpublished; /* it may be in a row once what is before it is published, */
     cl_event last;    /* and with it this, retained */
@@ -226,7 +247,7 @@ static enum outcome try(struct attempt *attempt, struct tutti_invocation *call) 
         return NOT_ABLE;
     struct tutti_model *model = tutti_invocation_recall(call, &able);
     able &= holding;
-    struct tutti_real_device *device = find_device(model, able);
+    struct tutti_real_device *device = find_device(model, able, attempt->longest);
     if (!device)
         return NOT_ABLE;
     if (!lock_devices(in_row, model, device))
@@ -277,9 +298,13 @@ static enum outcome try_in_row(struct attempt *attempt, struct tutti_invocation 
 }
 
 static enum outcome try_alone(struct attempt *attempt, struct tutti_invocation *call) {
+    struct tutti_graph *graph = &attempt->queue->context->graph;
+    attempt->longest = find_longest(graph);
     enum outcome outcome = lock_and_try(attempt, call);
     if (outcome == OTHERS_FIRST && tutti_crew_assist(longest))
         outcome = lock_and_try(attempt, call);
+    if (outcome != EXECUTED && attempt->longest > longest)
+        atomic_store_explicit(&graph->lone, -APART, memory_order_relaxed);
     return outcome;
 }
 
@@ -307,6 +332,7 @@ bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct
                try_alone(&attempt, &call) == EXECUTED;
     bool counts = !(event && queue->properties & CL_QUEUE_PROFILING_ENABLE);
     attempt.in_row = counts && tutti_row_goes_on(queue);
+    attempt.longest = longest;
     *row = counts && !attempt.in_row;
     if (kernel->prints || !attempt.in_row)
         return false;

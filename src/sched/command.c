@@ -273,6 +273,12 @@ static bool try_at_once(struct tutti_command *command, cl_command_queue queue, c
     return able;
 }
 
+/* The program waits until it may use its memory again, which need not come after kernels. */
+static bool is_write(cl_command_type type) {
+    return type == CL_COMMAND_WRITE_BUFFER || type == CL_COMMAND_WRITE_BUFFER_RECT ||
+           type == CL_COMMAND_WRITE_IMAGE;
+}
+
 cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue queue,
                              cl_command_type type, struct tutti_wait_list list, bool blocking,
                              cl_event *event_ret) {
@@ -281,6 +287,8 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
         return CL_OUT_OF_RESOURCES;
     }
     cl_int error;
+    if (blocking && !is_write(type))
+        tutti_graph_note_wait(&queue->context->graph);
     if (try_at_once(command, queue, type, list, blocking, event_ret, &error))
         return error;
     if (command->moves && !blocking && !event_ret && tutti_wait_list_is_complete(list) &&

@@ -21,12 +21,14 @@ struct tutti_batch;
 struct tutti_graph {
     pthread_mutex_t lock; /* guards all edges, queues' lists and publication in the context */
     struct tutti_ready *first, **last; /* may be dispatched, in this order */
-    bool dispatching;           /* one thread at a time dispatches, so that the order holds */
-    bool left;                  /* that one has gone: who comes next dispatches, */
-    bool rest_given;            /* or a thread of the pool, which has this to do: */
+    bool dispatching; /* one thread at a time dispatches, so that the order holds */
+    bool left;        /* that one has gone: who comes next dispatches, */
+    bool rest_given;  /* or a thread of the pool, which has this to do: */
     struct tutti_job rest;
     atomic_uint in_row;         /* kernels without an event since another command began (row.h) */
     atomic_uint before_waiting; /* so many until one of them waits for others to be over */
+    atomic_bool waited;         /* the program has, since it enqueued a kernel (at_once.c), */
+    atomic_int lone;            /* and did so after each of so many; below 0: as many are left */
     /* For the dispatching thread: what it has yet to give to StarPU (batch.h). */
     struct tutti_batch *open;
     unsigned open_count;
@@ -42,6 +44,11 @@ struct tutti_ready {
 
 void tutti_graph_init(struct tutti_graph *graph);
 void tutti_graph_destroy(struct tutti_graph *graph);
+
+/* The program waits for what it has enqueued, or its results: a hint, by any thread. */
+static inline void tutti_graph_note_wait(struct tutti_graph *graph) {
+    atomic_store_explicit(&graph->waited, true, memory_order_relaxed);
+}
 
 /*
  * Calls the function between two dispatches, and returns after it. Not for StarPU's threads: the

@@ -85,6 +85,7 @@ static cl_int wait_for_all(cl_command_queue queue) {
 }
 
 cl_int tutti_queue_finish(cl_command_queue queue) {
+    tutti_graph_note_wait(&queue->context->graph);
     cl_int result = wait_for_all(queue);
     tutti_row_finish(queue);
     if (result == CL_SUCCESS && atomic_load_explicit(&queue->error, memory_order_relaxed))
