@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <unistd.h>
 
 enum { N = 16, BYTES = N * sizeof(cl_int), MOST = 20000, ROUNDS = 300, THREADS = 4 };
 
@@ -331,7 +332,7 @@ END_TEST
 START_TEST(that_are_waited_for) {
     enum { AT_LEAST = 12000, AT_MOST = 100000 /* ns */, TURN = 20 };
     char names[REAL][64];
-    bool several = read_names(names) > 1, seen = !can_be(), apart = seen || !several;
+    bool several = read_names(names) > 1, seen = !can_be(), alone = seen || !several;
     cl_int one[N], rounds = 1000;
     cl_mem other;
     cl_kernel later;
@@ -358,10 +359,61 @@ START_TEST(that_are_waited_for) {
         run(queue, later, other, rounds, 0, NULL, NULL);
         ck_ok(clFinish(queue));
     }
-    apart = apart || at_once() <= 1;
-    ck_assert((seen && apart) || median_time(later, rounds) > AT_MOST);
+    alone = alone || at_once() <= 1;
+    ck_assert((seen && alone) || median_time(later, rounds) > AT_MOST);
     ck_ok(clReleaseMemObject(other));
     ck_ok(clReleaseKernel(later));
+    end();
+}
+END_TEST
+
+static atomic_int in_kernels_call; /* 2: for the last time */
+static cl_mem apart;
+static int reads;
+
+/* Reads what the kernel does not use, while the other thread is in the call that enqueues it. */
+static void *read_beside(void *queue_of_reads) {
+    cl_int seen[N];
+
+    while (atomic_load(&in_kernels_call) != 2) {
+        if (atomic_load(&in_kernels_call) == 0)
+            continue;
+        reads += clEnqueueReadBuffer(queue_of_reads, apart, CL_TRUE, 0, BYTES, seen, 0, NULL,
+                                     NULL) == CL_SUCCESS;
+        usleep(1000);
+    }
+    return NULL;
+}
+
+/* What other threads wait for does not wait for longer kernels, though their own thread does. */
+START_TEST(beside_another_thread) {
+    enum { AT_LEAST = 50000 /* ns */, MANY = 4 * ROUNDS, SOME = 10 };
+    char names[REAL][64];
+    bool several = read_names(names) > 1;
+    cl_command_queue other = make_queue(0);
+    cl_kernel later;
+    cl_int rounds = 1000;
+    pthread_t reader;
+
+    begin();
+    later = make_kernel(program, "later");
+    apart = make_zeros();
+    while (median_time(later, rounds) < AT_LEAST)
+        rounds *= 2;
+    at_once();
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_beside, other), 0);
+    for (int i = 0; i < MANY; i++) {
+        atomic_store(&in_kernels_call, 1);
+        run(queue, later, data, rounds, 0, NULL, NULL);
+        atomic_store(&in_kernels_call, 0);
+        ck_ok(clFinish(queue));
+    }
+    atomic_store(&in_kernels_call, 2);
+    pthread_join(reader, NULL);
+    ck_assert(at_once() < MANY / 2 || reads < SOME || !several);
+    ck_ok(clReleaseMemObject(apart));
+    ck_ok(clReleaseKernel(later));
+    ck_ok(clReleaseCommandQueue(other));
     end();
 }
 END_TEST
@@ -427,8 +479,16 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
-        in_the_call,         of_a_part,    behind_what_waits,   behind_a_longer_kernel, its_times,
-        wrong_ones_are_told, of_two_sizes, that_are_waited_for, from_several_threads,
+        in_the_call,
+        of_a_part,
+        behind_what_waits,
+        behind_a_longer_kernel,
+        its_times,
+        wrong_ones_are_told,
+        of_two_sizes,
+        that_are_waited_for,
+        beside_another_thread,
+        from_several_threads,
     };
 
     return test_main_logged(argc, argv, tests, COUNT(tests));

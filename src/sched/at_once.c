@@ -21,7 +21,7 @@
 #define SHORT 6.0
 #define SHORT_ALONE 200.0
 #define LONE 4        /* of the last kernels */
-#define APART 64      /* kernels until that is tried again, after others were under way */
+#define APART 64      /* kernels until that is tried again, if others had something to do */
 #define TRIES 1000    /* in a row, while others dispatch */
 #define LATE 8000000u /* ns, by a clock that is slow, which */
 #define LOOK 4        /* one of so many kernels looks at */
@@ -162,13 +162,21 @@ static void enter(struct attempt *attempt) {
     pthread_mutex_unlock(&graph->lock);
 }
 
+/* Other threads have something to do beside it: the next kernels are not kept for the caller. */
+static void note_others(const struct attempt *attempt) {
+    if (attempt->longest > longest)
+        atomic_store_explicit(&attempt->queue->context->graph.lone, -APART, memory_order_relaxed);
+}
+
 /* What others have enqueued meanwhile is dispatched here: without any lock. */
-static void leave(cl_command_queue queue, bool in_row) {
-    struct tutti_graph *graph = &queue->context->graph;
+static void leave(const struct attempt *attempt) {
+    struct tutti_graph *graph = &attempt->queue->context->graph;
     pthread_mutex_lock(&graph->lock);
     graph->dispatching = false;
+    if (graph->first)
+        note_others(attempt);
     unlock_devices(devices->count); /* not before: who waits for them would find it dispatching */
-    if (in_row)
+    if (attempt->in_row)
         tutti_row_end_turn();
     tutti_graph_run_and_unlock(graph);
 }
@@ -274,7 +282,7 @@ static enum outcome lock_and_try(struct attempt *attempt, struct tutti_invocatio
     enum outcome outcome = try(attempt, call);
     pthread_mutex_unlock(&call->kernel->lock);
     if (attempt->entered)
-        leave(attempt->queue, attempt->in_row);
+        leave(attempt);
     else if (attempt->in_row)
         tutti_row_end_turn();
     return outcome;
@@ -298,13 +306,12 @@ static enum outcome try_in_row(struct attempt *attempt, struct tutti_invocation 
 }
 
 static enum outcome try_alone(struct attempt *attempt, struct tutti_invocation *call) {
-    struct tutti_graph *graph = &attempt->queue->context->graph;
-    attempt->longest = find_longest(graph);
+    attempt->longest = find_longest(&attempt->queue->context->graph);
     enum outcome outcome = lock_and_try(attempt, call);
     if (outcome == OTHERS_FIRST && tutti_crew_assist(longest))
         outcome = lock_and_try(attempt, call);
-    if (outcome != EXECUTED && attempt->longest > longest)
-        atomic_store_explicit(&graph->lone, -APART, memory_order_relaxed);
+    if (outcome != EXECUTED)
+        note_others(attempt);
     return outcome;
 }
 
