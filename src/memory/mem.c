@@ -82,9 +82,6 @@ static void destroy_now(struct tutti_job *job) {
     cl_mem mem = (cl_mem)(void *)((char *)job - offsetof(struct _cl_mem, destroy_job));
     cl_mem parent = mem->parent;
     cl_context context = mem->context;
-    bool usable = tutti_runtime_usable();
-    if (usable)
-        tutti_runtime_busy(); /* the end of the process waits for it */
     tutti_row_break(&context->graph);
     if (parent)
         tutti_graph_call(&context->graph, leave_siblings, mem);
@@ -95,8 +92,11 @@ static void destroy_now(struct tutti_job *job) {
         release_as_part(parent);
         tutti_object_release(context);
     }
-    if (usable)
-        tutti_runtime_idle(1);
+}
+
+static void destroy_in_time(struct tutti_job *job) {
+    destroy_now(job);
+    tutti_runtime_idle(1);
 }
 
 /* Does it go without waiting for anything? */
@@ -119,11 +119,14 @@ static bool goes_at_once(cl_mem mem) {
  */
 static void destroy(void *object) {
     cl_mem mem = object;
-    mem->destroy_job.run = destroy_now;
+    bool usable = tutti_runtime_usable();
+    if (usable)
+        tutti_runtime_busy(); /* the end of the process waits for it, begun or not */
+    mem->destroy_job.run = usable ? destroy_in_time : destroy_now;
     if (tutti_command_is_destroyed_here() && !goes_at_once(mem))
         tutti_pool_run(&mem->destroy_job);
     else
-        destroy_now(&mem->destroy_job);
+        mem->destroy_job.run(&mem->destroy_job);
 }
 
 static cl_mem create(cl_context context, cl_mem_object_type type, cl_mem_flags flags, size_t size) {
