@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only Tutti: very short kernels, which are executed in the call that enqueues them where devices
- * do so and nothing is under way. Whatever is under way, they must come in their place.
+ * Only Tutti: very short kernels, and longer ones that the program waits for, which are executed in
+ * the call that enqueues them where devices do so and nothing is under way. Whatever is under way,
+ * they must come in their place.
  */
 #include "support.h"
 
