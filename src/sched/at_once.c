@@ -258,8 +258,10 @@ static enum outcome try(struct attempt *attempt, struct tutti_invocation *call) 
     struct tutti_real_device *device = find_device(model, able, attempt->longest);
     if (!device)
         return NOT_ABLE;
-    if (!lock_devices(in_row, model, device))
+    if (!lock_devices(in_row, model, device)) {
+        note_others(attempt);
         return in_row ? OTHERS_FIRST : NOT_ABLE;
+    }
     enter(attempt);
     if (!attempt->entered) {
         unlock_devices(devices->count);
@@ -306,11 +308,10 @@ static enum outcome try_in_row(struct attempt *attempt, struct tutti_invocation 
 }
 
 static enum outcome try_alone(struct attempt *attempt, struct tutti_invocation *call) {
-    attempt->longest = find_longest(&attempt->queue->context->graph);
     enum outcome outcome = lock_and_try(attempt, call);
     if (outcome == OTHERS_FIRST && tutti_crew_assist(longest))
         outcome = lock_and_try(attempt, call);
-    if (outcome != EXECUTED)
+    if (outcome == OTHERS_FIRST)
         note_others(attempt);
     return outcome;
 }
@@ -333,13 +334,16 @@ bool tutti_launch_at_once(cl_command_queue queue, cl_kernel kernel, const struct
     if (way == APPENDED)
         return !event && !kernel->prints && tutti_wait_list_is_complete(list) &&
                tutti_append_kernel(queue, &call);
-    struct attempt attempt = {.queue = queue, .list = list, .type = type, .event = event};
+    struct attempt attempt = {.queue = queue,
+                              .list = list,
+                              .type = type,
+                              .event = event,
+                              .longest = find_longest(&queue->context->graph)};
     if (way == ALONE)
         return !kernel->prints && tutti_wait_list_is_complete(list) &&
                try_alone(&attempt, &call) == EXECUTED;
     bool counts = !(event && queue->properties & CL_QUEUE_PROFILING_ENABLE);
     attempt.in_row = counts && tutti_row_goes_on(queue);
-    attempt.longest = longest;
     *row = counts && !attempt.in_row;
     if (kernel->prints || !attempt.in_row)
         return false;

@@ -28,7 +28,7 @@ struct tutti_graph {
     atomic_uint in_row;         /* kernels without an event since another command began (row.h) */
     atomic_uint before_waiting; /* so many until one of them waits for others to be over */
     atomic_bool waited;         /* the program has, since it enqueued a kernel (at_once.c), */
-    atomic_int lone;            /* and did so after each of so many; below 0: as many are left */
+    atomic_int lone;            /* after each of so many; below 0: until that counts again */
     /* For the dispatching thread: what it has yet to give to StarPU (batch.h). */
     struct tutti_batch *open;
     unsigned open_count;
