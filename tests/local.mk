@@ -65,6 +65,7 @@ TUTTI_TESTS = \
 	tests/test_beside \
 	tests/test_append \
 	tests/test_append_chance \
+	tests/test_append_gpus \
 	tests/test_append_transfers \
 	tests/test_append_lanes \
 	tests/test_large_transfers \
@@ -196,9 +197,12 @@ tests_test_append_LDADD = $(TEST_LIBS)
 tests_test_append_lanes_SOURCES = tests/test_append_lanes.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_lanes_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_lanes_LDADD = $(TEST_LIBS)
-tests_test_append_chance_SOURCES = tests/test_append_chance.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_append_chance_SOURCES = tests/test_append_chance.c tests/append_chance.h tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_chance_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_append_chance_LDADD = $(TEST_LIBS)
+tests_test_append_gpus_SOURCES = tests/test_append_gpus.c tests/append_chance.h tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_append_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_append_gpus_LDADD = $(TEST_LIBS)
 
 tests_test_append_transfers_SOURCES = tests/test_append_transfers.c tests/append.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_append_transfers_CPPFLAGS = $(TEST_CPPFLAGS)
@@ -453,7 +457,7 @@ tests_test_spare_LDADD = $(TEST_LIBS)
 tests_test_link_SOURCES = tests/test_link.c
 tests_test_link_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_link_LDADD = $(tests_test_line_LDADD)
-tests_test_guess_SOURCES = tests/test_guess.c src/sched/first_launch.c src/sched/policy_task.c
+tests_test_guess_SOURCES = tests/test_guess.c src/sched/first_launch.c src/sched/policy_task.c src/memory/history.c
 tests_test_guess_CPPFLAGS = $(tests_test_line_CPPFLAGS)
 tests_test_guess_LDADD = $(tests_test_line_LDADD) -lm
 tests_test_policy_SOURCES = tests/test_policy.c

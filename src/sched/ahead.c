@@ -26,10 +26,10 @@
 #define MARKED 32
 #define MARKED_TRANSFERS 8 /* on the lanes of transfers, where fewer are */
 /*
- * Not of kernels with no transfer among them while another GPU has some, too, or that are commands,
- * not appended (append.h), as their events are wanted, or as several threads get in each other's
- * way: a StarPU task for many, which its worker enqueues meanwhile, costs less than to enqueue each
- * here. How many more such ones there were lately; and no more than so many count.
+ * Not of kernels with no transfer among them that are commands, not appended (append.h), as their
+ * events are wanted, or as several threads get in each other's way: a StarPU task for many, which
+ * its worker enqueues meanwhile, costs less than to enqueue each here. How many more such ones
+ * there were lately; and no more than so many count.
  */
 #define MOSTLY_PLAIN 8
 #define MOST_PLAIN 12
@@ -89,22 +89,13 @@ static unsigned on_first_lanes(const struct tutti_real_device *device) {
     return all > aside ? all - aside : 0;
 }
 
-/* Has another GPU some to do as well? Then StarPU's workers enqueue for both at the same time. */
-static bool has_others(const struct tutti_real_device *device) {
-    const struct tutti_device_list *list = tutti_devices();
-    bool others = false;
-    for (unsigned d = 0; d < list->count && !others; d++)
-        others = d != device->index && !list->device[d]->at_home && atomic_load(&commands[d]) > 0;
-    return others;
-}
-
 /* MOST_OF_STREAM says of which. */
 static bool is_of_stream(const struct tutti_real_device *device,
                          const struct tutti_device_task *task) {
     unsigned moves = atomic_load(&transfers[device->index]);
     if (!task->model)
         return true;
-    if (moves == 0 && (atomic_load(&plain[device->index]) >= MOSTLY_PLAIN || has_others(device)))
+    if (moves == 0 && atomic_load(&plain[device->index]) >= MOSTLY_PLAIN)
         return false;
     return tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME ||
            (moves > 0 && atomic_load(&computing[device->index]) <= BETWEEN_TRANSFERS * moves);
@@ -154,9 +145,7 @@ bool tutti_ahead_may_append(const struct tutti_batch *batch) {
     unsigned d = device->index, under_way = atomic_load(&commands[d]);
     bool aside = tutti_lane_is_aside(batch->lane);
     bool marks = !aside && under_way >= MARKED && atomic_load(&unmarked[d][0]) >= MARKED - 1;
-    unsigned most = aside                                     ? MOST_STREAMED
-                    : under_way >= MOST && has_others(device) ? MOST
-                                                              : MOST_OF_STREAM;
+    unsigned most = aside ? MOST_STREAMED : MOST_OF_STREAM;
     return !tutti_room_working(device) && !is_delayed(device) &&
            (batch->shares || !atomic_load(&lone[d])) && under_way < most &&
            !marks; /* a command is, then */

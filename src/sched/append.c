@@ -23,26 +23,53 @@
  */
 #define LONGEST (2 * TUTTI_LAUNCH_TIME)
 #define LONGEST_SHARING 300.0
-#define VAIN 16 /* attempts */
 /* To one command, and µs that they take: its end is seen no sooner than theirs. */
 #define MOST 30
 #define MOST_TIME 1000.0
+
+void tutti_append_forget(cl_command_queue queue) {
+    for (unsigned d = 0; d < TUTTI_MAX_DEVICES; d++) {
+        tutti_batch_release(queue->latest.batch[d]);
+        queue->latest.batch[d] = NULL;
+    }
+}
+
+/* Are all those of the queue in the batch that come after what was noted before? */
+static bool follows_latest(const struct tutti_batch *batch, cl_event last) {
+    cl_ulong number = last->queue->latest.number;
+    for (const struct tutti_device_task *task = batch->first; task; task = task->next)
+        number += task->command.event->queue == last->queue;
+    return number == last->number;
+}
+
+/*
+ * What others have of the queue's commands right before it stays, unless the program would see one
+ * of them end late, for what is appended to another one before it.
+ */
+static void note(struct tutti_batch *batch, cl_event event) {
+    struct tutti_latest *latest = &event->queue->latest;
+    if (latest->seen || !follows_latest(batch, event))
+        tutti_append_forget(event->queue);
+    atomic_fetch_add(&batch->user.references, 1);
+    tutti_batch_release(latest->batch[batch->device->index]);
+    latest->batch[batch->device->index] = batch;
+    latest->device = batch->device->index;
+    latest->number = event->number;
+    latest->seen = tutti_event_is_seen(event);
+    atomic_store(&event->queue->latest_event, event);
+}
 
 void tutti_append_note(struct tutti_batch *batch) {
     const struct tutti_device_task *last = batch->first;
     while (last->next)
         last = last->next;
-    cl_command_queue queue = last->command.event->queue;
     bool in_lane =
         TUTTI_FIRST_LANES & tutti_lane_bit(batch->lane) || tutti_lane_is_aside(batch->lane);
     if (!tutti_lanes_are_of_gpu(batch->device) || !in_lane || batch->marked ||
         (batch->lone && !batch->shares) || last->measured || last->command.host ||
-        !tutti_queue_in_order(queue))
+        !tutti_queue_in_order(last->command.event->queue))
         return;
-    atomic_fetch_add(&batch->user.references, 1);
-    tutti_batch_release(queue->latest);
-    queue->latest = batch;
-    atomic_store(&queue->latest_event, last->command.event);
+    note(batch, last->command.event);
 }
 
 /*
@@ -88,6 +115,15 @@ static struct tutti_device_use *find_use(const struct tutti_batch *batch,
     while (use < batch->use + batch->count && use->view != view)
         use++;
     return use < batch->use + batch->count ? use : NULL;
+}
+
+/* Where what it uses is, or may be, the last one of the queue's; NULL: there is none. */
+static struct tutti_batch *find_latest(cl_command_queue queue, const cl_mem *mem, unsigned count) {
+    const struct tutti_latest *latest = &queue->latest;
+    const struct tutti_real_device *seat = NULL;
+    for (unsigned i = 0; i < count && !seat; i++)
+        seat = tutti_window_storage_of(mem[i])->view->seat;
+    return latest->batch[seat ? seat->index : latest->device];
 }
 
 /* Was it used last, if it still is, by what is before the kernel on the device's queue? */
@@ -325,7 +361,7 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
     struct tutti_model *model = tutti_invocation_recall(call, &able);
     able &= holding;
     *began = model && begin(queue, NULL);
-    struct tutti_batch *batch = *began ? queue->latest : NULL;
+    struct tutti_batch *batch = *began ? find_latest(queue, call->mem, call->count) : NULL;
     double time = batch ? tutti_model_time(model, batch->device) : 0;
     if (may_go_on(batch) && may_follow(batch, model, time, able) && reopen(batch)) {
         done = append_kernel(batch, call, model, time, able);
@@ -334,27 +370,10 @@ static bool try(cl_command_queue queue, struct tutti_invocation *call, bool *beg
     return done;
 }
 
-/*
- * A vain attempt costs less than 30 ns. But where several GPUs serve, StarPU's workers enqueue for
- * all at once what is collected, which takes the program's thread 1.5 to 2.5 times as long: there
- * it goes on collecting for a while when it had to.
- */
-static bool is_worth_trying(cl_command_queue queue) {
-    unsigned vain = atomic_load_explicit(&queue->vain, memory_order_relaxed);
-    atomic_store_explicit(&queue->vain, vain + 1, memory_order_relaxed);
-    return vain < VAIN || vain % VAIN == 0 || tutti_devices_apart(~0u) <= 1;
-}
-
 /* Is there what may be appended to? Without a lock. */
 static bool is_worth_beginning(cl_command_queue queue) {
     return tutti_queue_in_order(queue) && atomic_load(&queue->holds) &&
-           atomic_load_explicit(&queue->latest_event, memory_order_relaxed) &&
-           is_worth_trying(queue);
-}
-
-static void note_done(cl_command_queue queue) {
-    atomic_store_explicit(&queue->vain, 0, memory_order_relaxed);
-    tutti_ahead_keep_close();
+           atomic_load_explicit(&queue->latest_event, memory_order_relaxed);
 }
 
 bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call) {
@@ -367,7 +386,7 @@ bool tutti_append_kernel(cl_command_queue queue, struct tutti_invocation *call) 
     if (began)
         end(queue);
     if (done)
-        note_done(queue);
+        tutti_ahead_keep_close();
     return done;
 }
 
@@ -394,14 +413,16 @@ bool tutti_append_transfer(cl_command_queue queue, struct tutti_device_task *tas
     if (!is_worth_beginning(queue) || !begin(queue, &task->command))
         return false;
     struct tutti_append_move move = {.count = 0};
-    struct tutti_batch *batch = queue->latest;
+    struct tutti_batch *batch = NULL;
+    if (task->command.moves(&task->command, &move) && move.time <= LONGEST)
+        batch = find_latest(queue, move.mem, move.count);
     if (may_go_on(batch) && !batch->shares && TUTTI_FIRST_LANES & tutti_lane_bit(batch->lane) &&
-        task->command.moves(&task->command, &move) && move.time <= LONGEST && reopen(batch)) {
+        reopen(batch)) {
         done = append_move(batch, task, &move);
         tutti_direct_close(batch, done, move.time);
     }
     end(queue);
     if (done)
-        note_done(queue);
+        tutti_ahead_keep_close();
     return done;
 }

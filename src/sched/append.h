@@ -20,6 +20,9 @@
 /* The batch went past StarPU: may it be appended to, later? By the dispatching thread. */
 void tutti_append_note(struct tutti_batch *batch);
 
+/* Nothing more is appended to what was noted of the queue. By that thread, or the queue's end. */
+void tutti_append_forget(cl_command_queue queue);
+
 /*
  * The program wants the kernel enqueued, with nothing to wait for, and no event. False: it is to be
  * a command. The kernel does not print; the rest of `call` is filled in here.

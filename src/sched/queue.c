@@ -3,7 +3,7 @@
 
 #include "env.h"
 #include "log.h"
-#include "sched/batch.h"
+#include "sched/append.h"
 #include "sched/command.h"
 #include "sched/row.h"
 
@@ -22,7 +22,7 @@ static void read_order(void) {
 static void destroy(void *object) {
     cl_command_queue queue = object;
     tutti_object_release(queue->fence);
-    tutti_batch_release(queue->latest);
+    tutti_append_forget(queue);
     tutti_object_release(queue->context);
     free(queue->property_list);
     free(queue);

@@ -3,6 +3,7 @@
 #define TUTTI_QUEUE_H
 
 #include "sched/event.h"
+#include "virtual_device/device.h"
 
 struct _cl_command_queue {
     struct tutti_object object;
@@ -22,11 +23,16 @@ struct _cl_command_queue {
     cl_event fence;         /* later commands wait for it: barrier, native kernel; retained */
     cl_ulong ended;    /* in-order: when the last one that was profiled did, published ones only */
     atomic_bool holds; /* is there a `first`? Changed with the lock */
-    /* The last of its commands that may be appended to (append.h), if it still is `last`: */
+    /* The last of its commands that may be appended to (append.h), if it still is `last`; */
     _Atomic(cl_event) latest_event;
-    struct tutti_batch *latest; /* its batch, for the dispatching thread; a reference */
-    atomic_uint vain;           /* attempts since the last one that succeeded */
-    _Atomic cl_int error;       /* of a command of this queue since the last clFinish */
+    /* and, for the dispatching thread, what was noted of it and of those right before it. */
+    struct tutti_latest {
+        cl_ulong number;                              /* of that event, and */
+        bool seen;                                    /* can the program see it? */
+        unsigned device;                              /* where its batch is */
+        struct tutti_batch *batch[TUTTI_MAX_DEVICES]; /* of each device the last one; references */
+    } latest;
+    _Atomic cl_int error; /* of a command of this queue since the last clFinish */
 };
 
 static inline bool tutti_queue_in_order(const struct _cl_command_queue *queue) {
