@@ -11,7 +11,7 @@ static struct tutti_line line;
 static struct starpu_task tasks[MOST];
 static struct tutti_batch batches[MOST];
 
-struct tutti_batch *tutti_device_task_batch(struct starpu_task *task) {
+struct tutti_batch *tutti_device_task_batch(const struct starpu_task *task) {
     return task->cl_arg;
 }
 

@@ -167,6 +167,51 @@ START_TEST(what_is_over_before_the_next_launch_is_left_to_the_gpu) {
 }
 END_TEST
 
+/*
+ * What takes less than its launch stays together on the first GPU without other work, as long as
+ * its data was nowhere else, and is soon brought.
+ */
+START_TEST(data_of_short_kernels_goes_to_one_gpu) {
+    struct tutti_plan_data data = {.bytes = MIB / 4, .reads = true, .fresh = true, .valid = HOME};
+
+    make_machine(3, 1);
+    struct tutti_plan_task task = make_task((double[]){4, 4, 4, 400});
+    task.launch = 8;
+    use_data(&task, &data, 1);
+    burst(40, &task);
+    ck_assert_uint_eq(given[0], 40);
+    machine[0].longer = 1000;
+    ck_assert_uint_eq(give(&task), 1);
+    machine[1].room = 0;
+    ck_assert_uint_eq(give(&task), 2);
+    data.valid = data.allocated = 1u << 1; /* it stays where it is */
+    machine[1].ready += 1000;
+    ck_assert_uint_eq(give(&task), 1);
+    data.valid = HOME;
+    data.allocated = 0;
+
+    make_machine(2, 0);
+    data.fresh = false; /* it has been on one, and may come and go */
+    burst(40, &task);
+    ck_assert_uint_eq(given[0], 20);
+    make_machine(2, 0);
+    data.fresh = true;
+    data.bytes = 2 * MIB;
+    burst(40, &task);
+    ck_assert_uint_eq(given[0], 20);
+    make_machine(2, 0);
+    data.bytes = MIB / 4;
+    task.length[0] = task.length[1] = 9;
+    burst(40, &task);
+    ck_assert_uint_eq(given[0], 20);
+    make_machine(2, 0);
+    task.length[0] = task.length[1] = 4;
+    task.certainty[0] = task.certainty[1] = TUTTI_GUESSED;
+    burst(40, &task);
+    ck_assert_uint_gt(given[1], 0);
+}
+END_TEST
+
 START_TEST(the_last_tasks_wait_for_the_fast_device) {
     make_machine(1, 1);
     const struct tutti_plan_task task = make_task((double[]){100, 800});
@@ -686,6 +731,7 @@ int main(int argc, char **argv) {
                                   a_device_that_shares_has_more_time,
                                   a_slow_device_harms_no_burst,
                                   what_is_over_before_the_next_launch_is_left_to_the_gpu,
+                                  data_of_short_kernels_goes_to_one_gpu,
                                   the_last_tasks_wait_for_the_fast_device,
                                   a_far_slower_device_must_win_much,
                                   data_counts,

@@ -8,7 +8,15 @@
 
 #include <stdatomic.h>
 
-enum { N = 64, BUFFERS = 16, KERNELS = 4, ROUNDS = 10, LEARNING = 40, SHORT = 2000 /* ns */ };
+enum {
+    N = 64,
+    LARGER = 1 << 16 /* ints: it takes longer to bring than to launch for */,
+    BUFFERS = 16,
+    KERNELS = 4,
+    ROUNDS = 10,
+    LEARNING = 40,
+    SHORT = 2000 /* ns */
+};
 
 static const char source[] = "kernel void add_one(global int *a) { a[get_global_id(0)] += 1; }";
 
@@ -32,10 +40,14 @@ static void run(cl_command_queue in, cl_kernel kernel, cl_mem buffer) {
     ck_ok(clEnqueueNDRangeKernel(in, kernel, 1, NULL, &items, NULL, 0, NULL, NULL));
 }
 
-static cl_mem make_zeroed(void) {
-    static cl_int zeros[N];
-    cl_mem buffer = make_buffer(0, sizeof(zeros), NULL);
-    ck_ok(clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, sizeof(zeros), zeros, 0, NULL, NULL));
+/* Written by a command, or made `from_home` with what it has. */
+static cl_mem make_zeroed(bool from_home) {
+    static cl_int zeros[LARGER];
+    if (from_home)
+        return make_buffer(CL_MEM_COPY_HOST_PTR, sizeof(zeros), zeros);
+    cl_mem buffer = make_buffer(0, N * sizeof(cl_int), NULL);
+    ck_ok(
+        clEnqueueWriteBuffer(queue, buffer, CL_TRUE, 0, N * sizeof(cl_int), zeros, 0, NULL, NULL));
     return buffer;
 }
 
@@ -47,10 +59,11 @@ static void ck_all(cl_mem buffer, cl_int wanted) {
 }
 
 /* Fresh buffers, each with a queue of its own if there are several. */
-static void run_round(cl_kernel kernel, const cl_command_queue *queues, unsigned count) {
+static void run_round(cl_kernel kernel, const cl_command_queue *queues, unsigned count,
+                      bool from_home) {
     cl_mem buffer[BUFFERS];
     for (int b = 0; b < BUFFERS; b++)
-        buffer[b] = make_zeroed();
+        buffer[b] = make_zeroed(from_home);
     for (int i = 0; i < KERNELS * BUFFERS; i++)
         run(queues[(unsigned)i % count], kernel, buffer[i % BUFFERS]);
     for (unsigned i = 0; i < count; i++)
@@ -61,11 +74,11 @@ static void run_round(cl_kernel kernel, const cl_command_queue *queues, unsigned
     }
 }
 
-static void ck_together(unsigned count) {
+static void ck_together(unsigned count, bool from_home) {
     cl_command_queue queues[BUFFERS];
     cl_program program = make_program(source);
     cl_kernel kernel = make_kernel(program, "add_one");
-    cl_mem buffer = make_zeroed();
+    cl_mem buffer = make_zeroed(false);
     for (unsigned i = 0; i < count; i++)
         queues[i] = make_queue(0);
     for (int i = 0; i < LEARNING; i++) {
@@ -74,7 +87,7 @@ static void ck_together(unsigned count) {
     }
     unsigned long before[2] = {launches[0], launches[1]};
     for (int i = 0; i < ROUNDS; i++)
-        run_round(kernel, queues, count);
+        run_round(kernel, queues, count, from_home);
     unsigned long own[2] = {launches[0] - before[0], launches[1] - before[1]};
     unsigned long fewer = own[0] < own[1] ? own[0] : own[1];
     ck_assert_msg(fewer <= (own[0] + own[1]) / 20, "%lu and %lu", own[0], own[1]);
@@ -85,9 +98,14 @@ static void ck_together(unsigned count) {
     ck_ok(clReleaseProgram(program));
 }
 
-START_TEST(in_one_queue) { ck_together(1); }
+START_TEST(in_one_queue) { ck_together(1, false); }
 END_TEST
-START_TEST(in_many_queues) { ck_together(BUFFERS); }
+START_TEST(in_many_queues) { ck_together(BUFFERS, false); }
+END_TEST
+
+START_TEST(from_home_in_one_queue) { ck_together(1, true); }
+END_TEST
+START_TEST(from_home_in_many_queues) { ck_together(BUFFERS, true); }
 END_TEST
 
 static void change(cl_icd_dispatch *driver) {
@@ -97,7 +115,8 @@ static void change(cl_icd_dispatch *driver) {
 }
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {in_one_queue, in_many_queues};
+    const TTest *const tests[] = {in_one_queue, in_many_queues, from_home_in_one_queue,
+                                  from_home_in_many_queues};
     return pocl_gpu_begin("pthread pthread", change) ? test_main(argc, argv, tests, COUNT(tests))
                                                      : 0;
 }

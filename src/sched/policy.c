@@ -66,6 +66,7 @@ static void look_at_devices(unsigned long order, double now) {
         struct tutti_link down = tutti_link_expect(device, TUTTI_DOWNLOAD);
         plan->at_home = device->at_home;
         plan->ready = tutti_line_ready(&policy.line[d], order, now) + tutti_ahead_busy(device);
+        plan->longer = policy.line[d].longer + tutti_ahead_busy(device);
         plan->room = tutti_room_left(device);
         plan->up.latency = up.latency;
         plan->up.rate = up.rate;
@@ -96,16 +97,18 @@ static void estimate_again(double now) {
     const struct tutti_device_list *list = tutti_devices();
     for (unsigned d = 0; d < list->count; d++) {
         struct tutti_line *line = &policy.line[d];
-        double waiting = 0;
+        double waiting = 0, longer = 0;
         for (struct starpu_task *task = starpu_task_list_begin(&line->tasks);
              task != starpu_task_list_end(&line->tasks); task = starpu_task_list_next(task)) {
             struct tutti_plan_task estimate;
             tutti_policy_expect(batch_of(task), &estimate);
+            double before = task->predicted;
             task->predicted = estimate.delay[d] + estimate.length[d] - estimate.beside[d];
             waiting += task->predicted;
+            longer += batch_of(task)->launched ? 0 : task->predicted - before;
             note_delay(batch_of(task), d, estimate.delay[d]);
         }
-        tutti_line_expect(line, waiting);
+        tutti_line_expect(line, waiting, longer);
     }
     double end = now_in_us();
     policy.next_estimate = end + (end - now) / SHARE_OF_ESTIMATES;
@@ -119,6 +122,7 @@ static void put(struct starpu_task *task, const struct tutti_plan *plan, double 
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, device, true);
     note_delay(batch, plan->device, plan->delay);
+    batch->launched = plan->launched;
     batch->beside = tutti_lanes_for(batch, device) > 1;
     tutti_device_task_decide(batch, 1u << plan->device);
     starpu_task_set_implementation(task, tutti_device_task_implementation(batch, device));

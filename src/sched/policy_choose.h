@@ -27,9 +27,10 @@ struct tutti_plan_link {
 };
 
 struct tutti_plan_device {
-    bool at_home; /* works in home memory */
-    double ready; /* when what was given to it ends */
-    size_t room;  /* free bytes of its memory */
+    bool at_home;  /* works in home memory */
+    double ready;  /* when what was given to it ends */
+    double longer; /* what it has to do but what ends before the next launch */
+    size_t room;   /* free bytes of its memory */
     struct tutti_plan_link up, down;
 };
 
@@ -37,6 +38,7 @@ struct tutti_plan_device {
 struct tutti_plan_data {
     size_t bytes;
     bool reads;         /* its content must be there */
+    bool fresh;         /* no device has used it yet */
     unsigned valid;     /* where the content is */
     unsigned coming;    /* where it is on its way to */
     unsigned allocated; /* devices that have memory for it */
@@ -64,6 +66,7 @@ struct tutti_plan {
     double delay;      /* the device's, from the start on */
     bool moves;        /* some data must be brought */
     bool evicts;       /* something must leave the device's memory */
+    bool launched;     /* a GPU executes it in less time than its launch takes */
     bool probes;       /* where it was not measured, nor on a device of that kind that leads */
     double loss;       /* µs that the task takes longer than if no device had a delay */
     unsigned missed;   /* if that is not 0: the device where it would be then */

@@ -58,13 +58,23 @@ static void count(struct tutti_line *line, struct starpu_task *task, int more) {
         atomic_fetch_add_explicit(&line->beside, (unsigned)more, memory_order_relaxed);
 }
 
+/* One more, or one less, is not over. */
+static void count_unfinished(struct tutti_line *line, const struct starpu_task *task, int more) {
+    line->unfinished += (unsigned)more;
+    if (!tutti_device_task_batch(task)->launched)
+        line->longer += more * task->predicted;
+    if (line->unfinished == 0)
+        line->longer = 0;
+}
+
 void tutti_line_put(struct tutti_line *line, struct starpu_task *task, double start, double end) {
-    if (line->unfinished++ == 0)
+    if (line->unfinished == 0)
         line->drift = 0;
     double overtaken, length = end - start;
     struct starpu_task *first =
         first_overtaken(line, tutti_device_task_batch(task)->user.order, &overtaken);
     task->predicted = length;
+    count_unfinished(line, task, 1);
     if (first) {
         task->predicted_start = first->predicted_start;
         insert_before(&line->tasks, task, first);
@@ -102,7 +112,7 @@ struct starpu_task *tutti_line_take(struct tutti_line *line) {
 
 void tutti_line_leave(struct tutti_line *line, struct starpu_task *task) {
     remove_from(line, task);
-    line->unfinished--;
+    count_unfinished(line, task, -1);
     line->last_end -= task->predicted;
 }
 
@@ -114,7 +124,7 @@ void tutti_line_begin(struct tutti_line *line, const struct starpu_task *task, d
 }
 
 void tutti_line_end(struct tutti_line *line, const struct starpu_task *task, double now) {
-    line->unfinished--;
+    count_unfinished(line, task, -1);
     atomic_fetch_sub_explicit(&line->taken, 1, memory_order_relaxed);
     if (line->flying == 0)
         return;
@@ -156,7 +166,8 @@ double tutti_line_next_look(const struct tutti_line *line, double now) {
     return due > now ? due - now : SOON;
 }
 
-void tutti_line_expect(struct tutti_line *line, double waiting) {
+void tutti_line_expect(struct tutti_line *line, double waiting, double longer) {
+    line->longer += longer;
     line->last_end += waiting - line->waiting;
     line->waiting = waiting;
 }

@@ -19,7 +19,8 @@ struct tutti_line {
     atomic_uint beside;        /* of them, that the device executes beside others; likewise */
     atomic_uint taken;         /* what the worker has taken and not ended; likewise */
     double waiting;            /* expected time of them all */
-    unsigned unfinished;       /* these, and what was taken */
+    unsigned unfinished;       /* these, and what was taken; */
+    double longer;             /* expected time of those that are not `launched` (batch.h) */
     double last_end;           /* of the last one, as planned when it was given */
     double drift;              /* by how much the device is later than planned */
     unsigned flying;           /* tasks that began, one behind the other */
@@ -69,7 +70,10 @@ bool tutti_line_keeps(const struct tutti_line *line, double now);
  */
 double tutti_line_next_look(const struct tutti_line *line, double now);
 
-/* The waiting tasks are expected to take `waiting` in all. */
-void tutti_line_expect(struct tutti_line *line, double waiting);
+/*
+ * The waiting tasks are expected to take `waiting` in all now; those that count as `longer` so much
+ * more than before.
+ */
+void tutti_line_expect(struct tutti_line *line, double waiting, double longer);
 
 #endif

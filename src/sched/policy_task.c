@@ -139,7 +139,8 @@ void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task
     for (unsigned i = 0; i < task->count; i++) {
         const struct tutti_device_use *use = &batch->use[i];
         data[i] = (struct tutti_plan_data){.bytes = use->view->size,
-                                           .reads = (use->mode & STARPU_R) != 0};
+                                           .reads = (use->mode & STARPU_R) != 0,
+                                           .fresh = tutti_history_users(use->view->history) == 0};
         starpu_data_handle_t handle = tutti_view_handle(use->view);
         int allocated, valid, coming;
         starpu_data_query_status(handle, STARPU_MAIN_RAM, NULL, &valid, NULL);
