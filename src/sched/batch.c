@@ -251,13 +251,28 @@ static bool brings_much(const struct tutti_device_task *task, unsigned device) {
 }
 
 /*
+ * The GPU where all that it uses is, if that executes it in less time than its launch takes: then
+ * it stays there, whoever else could (policy_choose.c). NULL: there is none.
+ */
+static const struct tutti_real_device *find_seat(const struct tutti_device_task *task) {
+    bool launched = task->model && task->time > 0 && task->time <= TUTTI_LAUNCH_TIME;
+    const struct tutti_real_device *seat =
+        launched && task->count > 0 ? task->use->view->seat : NULL;
+    for (unsigned i = 1; i < task->count && seat; i++)
+        seat = task->use[i].view->seat == seat ? seat : NULL;
+    return seat && tutti_lanes_are_of_gpu(seat) && task->devices & 1u << seat->index ? seat : NULL;
+}
+
+/*
  * May the short task be collected with others that it has nothing in common with? Then how many
- * devices have to be at work before it waits, else 0. Where only one device can execute it, it
- * waits for that one anyhow, and may if its data does not; where several can, if it takes less than
- * StarPU's share of it would, and its data has no device to stay on. One that has yet to compile it
- * takes few, or none.
+ * devices have to be at work before it waits, else 0. Where only one device can execute it, or is
+ * to, it waits for that one anyhow, and may if its data does not; where several can, if it takes
+ * less than StarPU's share of it would, and its data has no device to stay on. One that has yet to
+ * compile it takes few, or none.
  */
 static unsigned crowd_devices(const struct tutti_device_task *task) {
+    if (find_seat(task))
+        return 1;
     unsigned all = task->devices | task->late.devices;
     unsigned ready = tutti_first_launch_ready(tutti_model_first_launch(task->model), all);
     unsigned devices = ready ? ready : all;
@@ -451,8 +466,9 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
                       : LONGEST_FROM_HOME;
     for (struct tutti_batch *batch = tutti_batch_joins_freely(NULL, task) ? graph->open : NULL;
          batch && !conflicts->open; batch = batch->next_open)
-        if (batch->devices == task->devices && batch->expected + task->time <= most &&
-            batch->free && tutti_batch_goes_freely(batch->behind))
+        if (batch->devices == task->devices && find_seat(batch->first) == find_seat(task) &&
+            batch->expected + task->time <= most && batch->free &&
+            tutti_batch_goes_freely(batch->behind))
             conflicts->open = batch;
     if (!conflicts->running)
         set_running(conflicts,
