@@ -72,6 +72,7 @@ TUTTI_TESTS = \
 	tests/test_far_ahead \
 	tests/test_together \
 	tests/test_two_gpus \
+	tests/test_rest \
 	tests/test_pass \
 	tests/test_taken \
 	tests/test_natives \
@@ -175,6 +176,9 @@ tests_test_together_SOURCES = tests/test_together.c tests/slow_gpu.h tests/pocl_
 tests_test_together_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_together_LDADD = $(TEST_LIBS)
 
+tests_test_rest_SOURCES = tests/test_rest.c tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_rest_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_rest_LDADD = $(TEST_LIBS)
 tests_test_two_gpus_SOURCES = tests/test_two_gpus.c tests/frame_stream.h tests/slow_gpu.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_two_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_two_gpus_LDADD = $(TEST_LIBS)

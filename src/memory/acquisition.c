@@ -3,6 +3,7 @@
 
 #include "memory/relay.h"
 #include "memory/stay.h"
+#include "sched/idle.h"
 
 static const struct {
     int node;
@@ -53,6 +54,11 @@ static void one_granted(void *argument) {
     acquisition->granted(acquisition);
 }
 
+static void granted_by_starpu(void *argument) {
+    tutti_idle_end();
+    one_granted(argument);
+}
+
 void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
     /* The last grant may free the acquisition: the loop keeps what it needs and one count. */
     unsigned count = acquisition->count;
@@ -61,8 +67,9 @@ void tutti_acquisition_take(struct tutti_acquisition *acquisition) {
         struct tutti_acquired *item = &items(acquisition)[i];
         atomic_fetch_add_explicit(&item->view->holders, 1, memory_order_relaxed);
         tutti_stay_make_way(item->view, uses[item->use].mode != STARPU_R);
+        tutti_idle_begin();
         starpu_data_acquire_on_node_cb(tutti_view_handle(item->view), item->node,
-                                       uses[item->use].mode, one_granted, acquisition);
+                                       uses[item->use].mode, granted_by_starpu, acquisition);
     }
     one_granted(acquisition);
 }

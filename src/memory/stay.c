@@ -5,6 +5,7 @@
 #include "brief_lock.h"
 #include "memory/room.h"
 #include "recycler.h"
+#include "sched/idle.h"
 #include "sched/pool.h"
 
 /*
@@ -160,8 +161,15 @@ static void acquired(void *argument) {
     stay->granted(stay, stay->argument);
 }
 
+static void acquired_from_starpu(void *argument) {
+    tutti_idle_end();
+    acquired(argument);
+}
+
+/* `then` begins with tutti_idle_end. */
 static void acquire(struct tutti_stay *stay, enum starpu_data_access_mode mode,
                     void (*then)(void *argument)) {
+    tutti_idle_begin();
     starpu_data_acquire_on_node_cb(tutti_view_handle(stay->view),
                                    tutti_view_node(stay->view, stay->device), mode, then, stay);
 }
@@ -228,7 +236,7 @@ struct tutti_stay *tutti_stay_begin(struct tutti_view *view, struct tutti_real_d
     if (stay->silent)
         acquired(stay);
     else
-        acquire(stay, mode, acquired);
+        acquire(stay, mode, acquired_from_starpu);
     return stay;
 }
 
@@ -246,6 +254,7 @@ void tutti_stay_release(struct tutti_stay *stay) {
 
 static void release(void *argument) {
     struct tutti_stay *stay = argument;
+    tutti_idle_end();
     if (stay->early)
         atomic_store(&stay->view->ahead, false);
     tutti_stay_release(stay);

@@ -81,6 +81,7 @@ static double cost(struct starpu_task *starpu_task, struct starpu_perfmodel_arch
  */
 static void finished(void *argument) {
     tutti_idle_worked();
+    tutti_idle_end();
     tutti_execution_collect(argument);
     tutti_execution_end(argument);
 }
@@ -290,7 +291,9 @@ void tutti_device_task_submit(struct tutti_batch *batch) {
     }
     tutti_device_task_decide(batch, batch->devices);
     __atomic_store_n(&starpu_task->cl_arg, batch, __ATOMIC_RELEASE);
+    tutti_idle_begin();
     if (starpu_task_submit(starpu_task) != 0) {
+        tutti_idle_end();
         starpu_task_destroy(starpu_task);
         tutti_execution_fail(batch, CL_OUT_OF_RESOURCES);
     }
