@@ -11,7 +11,7 @@ static struct tutti_line line;
 static struct starpu_task tasks[MOST];
 static struct tutti_batch batches[MOST];
 
-struct tutti_batch *tutti_device_task_batch(const struct starpu_task *task) {
+struct tutti_batch *tutti_device_task_batch(struct starpu_task *task) {
     return task->cl_arg;
 }
 
@@ -48,6 +48,25 @@ START_TEST(what_is_done_is_forgotten) {
     check_ready(1000, 400);
     tutti_line_end(&line, &tasks[0], 800);
     check_ready(800, 800);
+}
+END_TEST
+
+/* A task that ends has no batch any more. */
+START_TEST(short_ones_are_told_apart) {
+    start();
+    put(0, 1000, 0);
+    tutti_line_set_launched(&tasks[1], true);
+    put(1, 4, 0);
+    put(2, 500, 0);
+    ck_assert_double_eq(line.longer, 1500);
+    begin(0, 0);
+    begin(1, 0);
+    tasks[0].cl_arg = tasks[1].cl_arg = NULL;
+    tutti_line_end(&line, &tasks[0], 1000);
+    tutti_line_end(&line, &tasks[1], 1004);
+    ck_assert_double_eq(line.longer, 500);
+    tutti_line_leave(&line, &tasks[2]);
+    ck_assert_double_eq(line.longer, 0);
 }
 END_TEST
 
@@ -167,13 +186,11 @@ START_TEST(tasks_without_their_data_are_taken_early) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {what_is_done_is_forgotten,
-                                  tasks_fly_one_behind_the_other,
-                                  tasks_fly_beside_each_other,
-                                  a_late_task_needs_longer,
-                                  tasks_stay_until_the_device_needs_them,
-                                  the_next_task_is_taken_in_time,
-                                  tasks_without_their_data_are_taken_early};
+    const TTest *const tests[] = {
+        what_is_done_is_forgotten,      short_ones_are_told_apart,
+        tasks_fly_one_behind_the_other, tasks_fly_beside_each_other,
+        a_late_task_needs_longer,       tasks_stay_until_the_device_needs_them,
+        the_next_task_is_taken_in_time, tasks_without_their_data_are_taken_early};
 
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }

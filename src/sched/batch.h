@@ -48,7 +48,6 @@ struct tutti_batch {
     unsigned devices; /* bit d: real device d may execute all of it */
     unsigned late;    /* likewise, once the kernels are there: tutti_batch_devices */
     bool at_home;     /* so are all its views, on any device */
-    bool launched;    /* in a GPU's line: it is over there before the next launch is */
     bool unbrought;   /* in a device's line: its data comes once StarPU's worker takes it */
     bool beside;      /* the same: the device executes it beside others (lanes.h) */
     double delay;     /* µs of its time in that line, for first launches of kernels there, */
@@ -70,16 +69,16 @@ struct tutti_batch {
     bool over;      /* its last command has ended, and so all before it */
     cl_int outcome; /* of commands that have no event */
 
-    bool direct;          /* past StarPU (direct.h, crew.h) */
-    bool marked;          /* its end is to be seen while others are behind it */
-    atomic_uint order;    /* counts what its device was given, up to this one's last (lanes.c) */
-    unsigned follows;     /* as its commands do (command.h); 0: none does */
-    atomic_uint missing;  /* stays that are not yet acquired; of the crew's: uses it waits for */
-    unsigned looked;      /* when who watches looked at it first; 0: not yet */
-    unsigned lone_time;   /* µs that its device's longer kernels have of it (ahead.c) */
-    double wait;          /* µs, by the models: until devices have ended what is before it */
-    bool listed;          /* among those whose ends are still to be seen to (direct_end.c) */
-    unsigned appended;    /* what has no command of its own (append.h), in `length` as well, */
+    bool direct;         /* past StarPU (direct.h, crew.h) */
+    bool marked;         /* its end is to be seen while others are behind it */
+    atomic_uint order;   /* counts what its device was given, up to this one's last (lanes.c) */
+    unsigned follows;    /* as its commands do (command.h); 0: none does */
+    atomic_uint missing; /* stays that are not yet acquired; of the crew's: uses it waits for */
+    unsigned looked;     /* when who watches looked at it first; 0: not yet */
+    unsigned lone_time;  /* µs that its device's longer kernels have of it (ahead.c) */
+    double wait;         /* µs, by the models: until devices have ended what is before it */
+    bool listed;         /* among those whose ends are still to be seen to (direct_end.c) */
+    unsigned appended; /* what has no command of its own (append.h), in `length` as well, */
     double appended_time; /* and the µs that they take */
     struct tutti_batch_bytes {
         struct tutti_batch_bytes *next;

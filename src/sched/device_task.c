@@ -43,7 +43,7 @@ void tutti_device_task_decide(struct tutti_batch *batch, unsigned devices) {
 }
 
 /* StarPU may call in another thread than the one that submitted: see tutti_view_hand_over. */
-struct tutti_batch *tutti_device_task_batch(const struct starpu_task *starpu_task) {
+struct tutti_batch *tutti_device_task_batch(struct starpu_task *starpu_task) {
     return __atomic_load_n(&starpu_task->cl_arg, __ATOMIC_ACQUIRE);
 }
 

@@ -83,7 +83,7 @@ unsigned tutti_device_task_fitting(const struct tutti_device_use *use, unsigned 
 void tutti_device_task_submit(struct tutti_batch *batch);
 
 /* For the scheduling policy: the batch of one of StarPU's tasks, all of which are ours. */
-struct tutti_batch *tutti_device_task_batch(const struct starpu_task *task);
+struct tutti_batch *tutti_device_task_batch(struct starpu_task *task);
 /*
  * Decides whether the worker waits for it, as things are now, on one of these devices (bits);
  * again, when it is known which. Before its implementation is asked for.

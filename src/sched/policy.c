@@ -105,7 +105,7 @@ static void estimate_again(double now) {
             double before = task->predicted;
             task->predicted = estimate.delay[d] + estimate.length[d] - estimate.beside[d];
             waiting += task->predicted;
-            longer += batch_of(task)->launched ? 0 : task->predicted - before;
+            longer += tutti_line_is_launched(task) ? 0 : task->predicted - before;
             note_delay(batch_of(task), d, estimate.delay[d]);
         }
         tutti_line_expect(line, waiting, longer);
@@ -122,7 +122,7 @@ static void put(struct starpu_task *task, const struct tutti_plan *plan, double 
         for (struct tutti_device_task *part = batch->first; part; part = part->next)
             tutti_model_try(part->model, device, true);
     note_delay(batch, plan->device, plan->delay);
-    batch->launched = plan->launched;
+    tutti_line_set_launched(task, plan->launched);
     batch->beside = tutti_lanes_for(batch, device) > 1;
     tutti_device_task_decide(batch, 1u << plan->device);
     starpu_task_set_implementation(task, tutti_device_task_implementation(batch, device));

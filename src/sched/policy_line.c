@@ -61,7 +61,7 @@ static void count(struct tutti_line *line, struct starpu_task *task, int more) {
 /* One more, or one less, is not over. */
 static void count_unfinished(struct tutti_line *line, const struct starpu_task *task, int more) {
     line->unfinished += (unsigned)more;
-    if (!tutti_device_task_batch(task)->launched)
+    if (!tutti_line_is_launched(task))
         line->longer += more * task->predicted;
     if (line->unfinished == 0)
         line->longer = 0;

@@ -20,7 +20,7 @@ struct tutti_line {
     atomic_uint taken;         /* what the worker has taken and not ended; likewise */
     double waiting;            /* expected time of them all */
     unsigned unfinished;       /* these, and what was taken; */
-    double longer;             /* expected time of those that are not `launched` (batch.h) */
+    double longer;             /* expected time of those that are not `launched` */
     double last_end;           /* of the last one, as planned when it was given */
     double drift;              /* by how much the device is later than planned */
     unsigned flying;           /* tasks that began, one behind the other */
@@ -36,6 +36,17 @@ struct tutti_line {
  */
 double tutti_line_ready(const struct tutti_line *line, unsigned long order, double now);
 #define TUTTI_LINE_END ULONG_MAX /* the order of what comes after all */
+
+/*
+ * Is it a GPU's line, which executes the task in less time than its launch takes? That is said
+ * before it is put there, and kept with the task: its batch is no more when StarPU tells the end.
+ */
+static inline void tutti_line_set_launched(struct starpu_task *task, bool launched) {
+    task->sched_data = launched ? task : NULL;
+}
+static inline bool tutti_line_is_launched(const struct starpu_task *task) {
+    return task->sched_data != NULL;
+}
 
 /*
  * Puts the task into the line; it is expected to begin and end then. Its batch knows whether its
