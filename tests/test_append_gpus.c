@@ -16,7 +16,7 @@ static const char longer_source[] =
 static cl_program longer_program;
 static cl_kernel same;
 
-/* Each GPU's launches of anything but that one. */
+/* Each GPU's launches, that of the first one that had any first. */
 static struct {
     _Atomic(cl_device_id) first;
     atomic_int of[2];
@@ -59,7 +59,7 @@ static void end_on_both(void) {
     end();
 }
 
-/* Of two buffers, each on a GPU of its own. False: all are on one. */
+/* Finds two buffers, each on a GPU of its own. False: all are on one. */
 static bool find_two(int *one, int *other) {
     unsigned second = 0;
     for (int i = 1; i < MOST - 1; i++) {

@@ -194,6 +194,18 @@ START_TEST(data_of_short_kernels_goes_to_one_gpu) {
     data.fresh = false; /* it has been on one, and may come and go */
     burst(40, &task);
     ck_assert_uint_eq(given[0], 20);
+    make_machine(2, 1);
+    data.valid = HOME | 1u << 2; /* as a CPU does, in home memory */
+    task.length[2] = 400;
+    burst(40, &task);
+    ck_assert_uint_eq(given[0], 20);
+    make_machine(3, 0);
+    task.length[2] = 4;
+    data.valid = data.allocated = 1u << 0 | 1u << 1; /* either has it */
+    machine[0].longer = 1000;
+    ck_assert_uint_eq(give(&task), 1);
+    data.valid = HOME;
+    data.allocated = 0;
     make_machine(2, 0);
     data.fresh = true;
     data.bytes = 2 * MIB;

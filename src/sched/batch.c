@@ -252,7 +252,8 @@ static bool brings_much(const struct tutti_device_task *task, unsigned device) {
 
 /*
  * The GPU where all that it uses is, if that executes it in less time than its launch takes: then
- * it stays there, whoever else could (policy_choose.c). NULL: there is none.
+ * it stays there, whoever else could (policy_choose.c), and is collected as if nobody else could.
+ * NULL: there is none.
  */
 static const struct tutti_real_device *find_seat(const struct tutti_device_task *task) {
     bool launched = task->model && task->time > 0 && task->time <= TUTTI_LAUNCH_TIME;
@@ -265,14 +266,12 @@ static const struct tutti_real_device *find_seat(const struct tutti_device_task 
 
 /*
  * May the short task be collected with others that it has nothing in common with? Then how many
- * devices have to be at work before it waits, else 0. Where only one device can execute it, or is
- * to, it waits for that one anyhow, and may if its data does not; where several can, if it takes
- * less than StarPU's share of it would, and its data has no device to stay on. One that has yet to
- * compile it takes few, or none.
+ * devices have to be at work before it waits, else 0. Where only one device can execute it, it
+ * waits for that one anyhow, and may if its data does not; where several can, if it takes less than
+ * StarPU's share of it would, and its data has no device to stay on. One that has yet to compile it
+ * takes few, or none.
  */
 static unsigned crowd_devices(const struct tutti_device_task *task) {
-    if (find_seat(task))
-        return 1;
     unsigned all = task->devices | task->late.devices;
     unsigned ready = tutti_first_launch_ready(tutti_model_first_launch(task->model), all);
     unsigned devices = ready ? ready : all;
@@ -457,7 +456,8 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
 
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
-    unsigned count = tutti_lanes_are_best_for(task) ? 0 : crowd_devices(task);
+    const struct tutti_real_device *seat = find_seat(task);
+    unsigned count = tutti_lanes_are_best_for(task) ? 0 : seat ? 1 : crowd_devices(task);
     if (conflicts->several || conflicts->open || count == 0)
         return;
     double most = count == 1 ? LONGEST
@@ -466,7 +466,7 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
                       : LONGEST_FROM_HOME;
     for (struct tutti_batch *batch = tutti_batch_joins_freely(NULL, task) ? graph->open : NULL;
          batch && !conflicts->open; batch = batch->next_open)
-        if (batch->devices == task->devices && find_seat(batch->first) == find_seat(task) &&
+        if (batch->devices == task->devices && find_seat(batch->first) == seat &&
             batch->expected + task->time <= most && batch->free &&
             tutti_batch_goes_freely(batch->behind))
             conflicts->open = batch;

@@ -30,7 +30,8 @@
  * A GPU's worker does not sleep while StarPU has anything to do: a transfer that it polls for does
  * not show here, and when each step of a command met a sleep a 4 MiB upload with a kernel took 1 ms
  * instead of 0.2 (H200). But after so long without, as what follows will go past StarPU as well:
- * while the workers look, kernels of 7 µs take 8 to 15 % longer (H200, also with one GPU).
+ * while the workers look, kernels of 7 µs take longer, by 3 to 16 % with one GPU and by up to 7
+ * with two (H200).
  */
 #define REST 10000000u
 

@@ -172,12 +172,15 @@ static unsigned leave_to_launches(const struct tutti_plan_device *devices, unsig
     return able ? able : task->able;
 }
 
-/* Is all of it on GPUs, or was on none yet? */
-static bool is_settled(const struct tutti_plan_task *task) {
+/* Is all of it on GPUs, or on its way to one, or was used by no device yet? */
+static bool is_settled(const struct tutti_plan_device *devices, unsigned count,
+                       const struct tutti_plan_task *task) {
+    unsigned gpus = 0;
+    for (unsigned d = 0; d < count; d++)
+        gpus |= devices[d].at_home ? 0 : 1u << d;
     bool settled = task->count > 0;
     for (unsigned i = 0; i < task->count && settled; i++)
-        settled =
-            task->data[i].fresh || task->data[i].coming || (task->data[i].valid & ~TUTTI_PLAN_HOME);
+        settled = task->data[i].fresh || (task->data[i].coming | task->data[i].valid) & gpus;
     return settled;
 }
 
@@ -194,7 +197,7 @@ static unsigned keep_together(const struct tutti_plan_device *devices, unsigned 
     unsigned gpus = 0, best = count;
     bool best_is_free = false;
     struct free_links links;
-    if (!is_settled(task))
+    if (!is_settled(devices, count, task))
         return task->able;
     for (unsigned d = 0; d < count; d++) {
         if (!is_one_of(d, task->able) || devices[d].at_home)
@@ -203,7 +206,7 @@ static unsigned keep_together(const struct tutti_plan_device *devices, unsigned 
             return task->able;
         const struct outlook outlook = look(devices, count, d, task, now, &links);
         bool is_free = devices[d].longer <= most && outlook.evicted <= 0;
-        bool as_near = outlook.moved < 2 * least;
+        bool as_near = outlook.moved <= 2 * least;
         if (best == count || outlook.moved < least / 2 || (as_near && is_free && !best_is_free)) {
             best = d;
             least = outlook.moved;
