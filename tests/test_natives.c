@@ -3,6 +3,7 @@
 #include "gate.h"
 #include "resident.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -194,6 +195,102 @@ START_TEST(leave_the_rest_to_others) {
 }
 END_TEST
 
+enum { NAPS = 20, NAP = 5000 /* us */ };
+
+static long own_thread;
+static atomic_int by_own;
+
+static void CL_CALLBACK note_whose_thread(void *argument) {
+    (void)argument;
+    atomic_fetch_add(&by_own, syscall(SYS_gettid) == own_thread);
+    atomic_fetch_add(&executed, 1);
+}
+
+static void *open_gate_later(void *argument) {
+    (void)argument;
+    usleep(NAP);
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    return NULL;
+}
+
+/* So many behind a gate which opens while this thread sleeps until all of the queue is over. */
+static void sleep_behind(int count, bool on_event) {
+    pthread_t opener;
+    cl_event last;
+    begin();
+    own_thread = syscall(SYS_gettid);
+    atomic_store(&executed, 0);
+    enqueue_after(gate, queue, note_whose_thread, NULL);
+    for (int i = 1; i < count - 1; i++)
+        enqueue(queue, note_whose_thread);
+    enqueue_after(NULL, queue, note_whose_thread, &last);
+    ck_ok(clFlush(queue));
+    ck_assert_int_eq(pthread_create(&opener, NULL, open_gate_later, NULL), 0);
+    ck_ok(on_event ? clWaitForEvents(1, &last) : clFinish(queue));
+    ck_assert_int_eq(atomic_load(&executed), count);
+    ck_assert_int_eq(pthread_join(opener, NULL), 0);
+    ck_ok(clReleaseEvent(last));
+    end();
+}
+
+/*
+ * Another one woke for the first one, and this one, which was to wake anyway, at the end. In most
+ * rounds, as this thread may come to wait too late.
+ */
+START_TEST(by_the_thread_that_waits_for_them) {
+    enum { COUNT_BEHIND = 10 };
+    atomic_store(&by_own, 0);
+    for (int i = 0; i < NAPS; i++)
+        sleep_behind(COUNT_BEHIND, i % 2);
+    ck_assert_int_ge(atomic_load(&by_own), COUNT_BEHIND);
+}
+END_TEST
+
+enum { SLEEPERS = 3, WAITED = 40 };
+
+static cl_event waited[WAITED];
+
+static void CL_CALLBACK count_in_order(void *argument) {
+    ck_assert_int_eq(atomic_fetch_add(&executed, 1), *(const int *)argument);
+}
+
+static void *wait_for_some(void *argument) {
+    for (size_t i = (size_t)argument; i < WAITED; i += SLEEPERS)
+        ck_ok(clWaitForEvents(1, &waited[i]));
+    return NULL;
+}
+
+/* Whoever gets them they keep their order, and each thread goes on as soon as its own is over. */
+START_TEST(several_threads_wait_for_those_of_one_queue) {
+    for (int round = 0; round < NAPS; round++) {
+        pthread_t sleeper[SLEEPERS];
+        begin();
+        atomic_store(&executed, 0);
+        for (cl_int i = 0, natives = 0; i < WAITED; i++) {
+            if (i % 4 == 3) {
+                waited[i] = fill_after(queue, i, 0, NULL);
+                continue;
+            }
+            ck_ok(clEnqueueNativeKernel(queue, count_in_order, &natives, sizeof(natives), 0, NULL,
+                                        NULL, i == 0, i == 0 ? &gate : NULL, &waited[i]));
+            natives++;
+        }
+        ck_ok(clFlush(queue));
+        for (size_t i = 0; i < SLEEPERS; i++)
+            ck_assert_int_eq(pthread_create(&sleeper[i], NULL, wait_for_some, (void *)i), 0);
+        usleep(NAP / 10 * (round % 3));
+        ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+        for (size_t i = 0; i < SLEEPERS; i++)
+            ck_assert_int_eq(pthread_join(sleeper[i], NULL), 0);
+        ck_assert_int_eq(atomic_load(&executed), WAITED - WAITED / 4);
+        ck_assert_int_eq(first_value(), WAITED - 1);
+        for (int i = 0; i < WAITED; i++)
+            ck_ok(clReleaseEvent(waited[i]));
+        end();
+    }
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *tests[] = {
         by_one_thread,
@@ -201,6 +298,8 @@ int main(int argc, char **argv) {
         that_give_others_and_wait,
         two_that_become_ready_at_once,
         leave_the_rest_to_others,
+        by_the_thread_that_waits_for_them,
+        several_threads_wait_for_those_of_one_queue,
     };
     return test_main(argc, argv, tests, COUNT(tests));
 }

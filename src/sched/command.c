@@ -384,11 +384,13 @@ void tutti_commands_done(unsigned count, struct tutti_command **commands, const 
 
 void tutti_command_run_on_host(struct tutti_command *command) {
     cl_event event = command->event;
-    bool programs = event->type == CL_COMMAND_NATIVE_KERNEL; /* its code has its own thread */
-    if (event->caller_runs || (!programs && atomic_load(&event->waiters) > 0)) {
-        tutti_event_give_job(event, &command->job);
+    struct tutti_job *job = &command->job;
+    if (event->caller_runs || atomic_load(&event->waiters) > 0) {
+        tutti_event_give_job(event, job);
         return;
     }
-    command->job.event = programs ? NULL : event;
-    tutti_pool_run_next(&command->job);
+    job->event = event;
+    bool native = event->type == CL_COMMAND_NATIVE_KERNEL;
+    if (!tutti_pool_keep(job) && !(native && tutti_event_hand_over_job(event, job)))
+        tutti_pool_run(job);
 }

@@ -395,21 +395,41 @@ static void spin(cl_event event) {
         ;
 }
 
-/* Does the event wait for the other one, as far as is seen without the graph? */
-static bool waits_for(cl_event event, cl_event other) {
+bool tutti_event_waits_for(cl_event event, cl_event other) {
     return event == other || (event->queue && event->queue == other->queue &&
                               tutti_queue_in_order(event->queue) && other->number <= event->number);
 }
 
 /* What no host thread has begun this one does sooner: it is awake. True: it did something. */
 static bool work(cl_event event) {
-    struct tutti_job *job;
     bool worked = false;
-    while (tutti_event_status(event) > CL_COMPLETE && (job = tutti_pool_take(event, waits_for))) {
-        job->run(job);
+    while (tutti_event_status(event) > CL_COMPLETE && tutti_pool_help(event))
         worked = true;
-    }
     return worked;
+}
+
+/* Guards the sleepers of all queues; taken before a bucket's. */
+static pthread_mutex_t sleepers = TUTTI_BRIEF_LOCK;
+
+/* The calling thread is about to sleep until the event is over. */
+static void note_sleeper(cl_event event) {
+    cl_command_queue queue = event->queue;
+    if (!queue || !tutti_queue_in_order(queue))
+        return;
+    pthread_mutex_lock(&sleepers);
+    if (!queue->sleeper || queue->sleeper->number < event->number)
+        queue->sleeper = event;
+    pthread_mutex_unlock(&sleepers);
+}
+
+static void forget_sleeper(cl_event event) {
+    cl_command_queue queue = event->queue;
+    if (!queue || !tutti_queue_in_order(queue))
+        return;
+    pthread_mutex_lock(&sleepers);
+    if (queue->sleeper == event)
+        queue->sleeper = NULL;
+    pthread_mutex_unlock(&sleepers);
 }
 
 cl_int tutti_event_look(cl_event event) {
@@ -434,6 +454,7 @@ cl_int tutti_event_wait(cl_event event) {
         return status;
     atomic_fetch_add(&event->waiters, 1);
     tutti_direct_note_sleeper(true);
+    note_sleeper(event);
     pthread_mutex_lock(&bucket->lock);
     while ((status = atomic_load(&event->status)) > CL_COMPLETE) {
         struct tutti_job *job = event->job;
@@ -441,23 +462,40 @@ cl_int tutti_event_wait(cl_event event) {
             pthread_cond_wait(&bucket->changed, &bucket->lock);
             continue;
         }
-        event->job = NULL;
+        event->job = job->next;
         pthread_mutex_unlock(&bucket->lock);
-        job->run(job);
+        tutti_pool_do(job, event);
+        work(event);
+        note_sleeper(event);
         pthread_mutex_lock(&bucket->lock);
     }
     pthread_mutex_unlock(&bucket->lock);
+    forget_sleeper(event);
     tutti_direct_note_sleeper(false);
     atomic_fetch_sub(&event->waiters, 1);
     return status;
 }
 
 void tutti_event_give_job(cl_event event, struct tutti_job *job) {
-    tutti_object_retain(event); /* a waiter may take the job, and be through with it */
-    atomic_store(&event->job, job);
-    if (atomic_load(&event->waiters) > 0)
-        wake(event);
-    tutti_object_release(event);
+    struct bucket *bucket = bucket_of(event);
+    pthread_mutex_lock(&bucket->lock); /* no waiter takes the job, and is through with it, before */
+    job->next = event->job;
+    event->job = job;
+    pthread_cond_broadcast(&bucket->changed);
+    pthread_mutex_unlock(&bucket->lock);
+}
+
+bool tutti_event_hand_over_job(cl_event event, struct tutti_job *job) {
+    cl_command_queue queue = event->queue;
+    pthread_mutex_lock(&sleepers);
+    cl_event sleeper = queue->sleeper;
+    bool found = sleeper && tutti_event_waits_for(sleeper, event);
+    if (found) { /* which is not over before that */
+        queue->sleeper = NULL;
+        tutti_event_give_job(sleeper, job);
+    }
+    pthread_mutex_unlock(&sleepers);
+    return found;
 }
 
 cl_int tutti_event_add_callback(cl_event event, cl_int type,

@@ -69,7 +69,7 @@ struct _cl_event {
     cl_event real; /* constant; of a kernel in a row (row.h): the driver's event; NULL: of none */
     /* A blocking call runs its own command's job: no thread in between. */
     bool caller_runs;
-    struct tutti_job *_Atomic job;
+    struct tutti_job *_Atomic job; /* the first one for a thread that waits; changed with a lock */
 };
 
 /* User events (clCreateUserEvent, 5.9). NULL when out of memory. */
@@ -136,14 +136,23 @@ void tutti_event_break(cl_event event);
 struct tutti_edge *tutti_event_dispatched(cl_event event);
 void tutti_event_free_edges(struct tutti_edge *edges);
 
-/* Waits until the event is final; returns its status. Runs the event's job if there is one. */
+/* Waits until the event is final; returns its status. Does jobs that it waits for meanwhile. */
 cl_int tutti_event_wait(cl_event event);
 
 /* For the program, which looks at the status: what is over by now is published first. */
 cl_int tutti_event_look(cl_event event);
 
+/* Is it the other one, or does it wait for that, as far as is seen without the graph? */
+bool tutti_event_waits_for(cl_event event, cl_event other);
+
 /* For a caller that waits (`caller_runs`): here is the job. */
 void tutti_event_give_job(cl_event event, struct tutti_job *job);
+
+/*
+ * Gives the job, of the event's command, to a thread that sleeps until a command behind it in its
+ * queue is over; false: none does.
+ */
+bool tutti_event_hand_over_job(cl_event event, struct tutti_job *job);
 
 /* clSetEventCallback; CL_OUT_OF_HOST_MEMORY. */
 cl_int tutti_event_add_callback(cl_event event, cl_int type,

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "log.h"
+#include "sched/event.h"
 #include "sched/runtime.h"
 #include "signals.h"
 
@@ -37,6 +38,7 @@ static _Thread_local struct {
     const struct tutti_job *job; /* which it has */
     bool ends;                   /* that is all but over */
     tutti_job_keeper next;       /* the job that it keeps since then, if it still does */
+    cl_event awaited;            /* what it does the job for; NULL: nothing */
 } own;
 
 /* The first job that this thread may take. Lock held. */
@@ -64,6 +66,14 @@ static struct tutti_job *take(struct pool *pool, struct tutti_job **link) {
     return job;
 }
 
+static void run(struct tutti_job *job) {
+    own.job = job;
+    own.ends = false;
+    job->run(job);
+    own.job = NULL;
+    own.ends = false;
+}
+
 static void *serve(void *argument) {
     struct pool *pool = argument;
     own.here = true;
@@ -79,10 +89,7 @@ static void *serve(void *argument) {
         if (!job)
             break;
         pthread_mutex_unlock(&pool->lock);
-        own.job = job;
-        job->run(job);
-        own.job = NULL;
-        own.ends = false;
+        run(job);
         pthread_mutex_lock(&pool->lock);
     }
     pool->threads--;
@@ -126,8 +133,12 @@ static void give(struct pool *pool, struct tutti_job *job, bool kept) {
 
 void tutti_pool_run(struct tutti_job *job) { give(&workers, job, false); }
 
-void tutti_pool_run_next(struct tutti_job *job) {
-    give(&workers, job, own.ends && !tutti_pool_has_next());
+bool tutti_pool_keep(struct tutti_job *job) {
+    bool may = own.ends && !tutti_pool_has_next() &&
+               (!own.awaited || (job->event && tutti_event_waits_for(own.awaited, job->event)));
+    if (may)
+        give(&workers, job, true);
+    return may;
 }
 
 bool tutti_pool_cancel(struct tutti_job *job) {
@@ -140,17 +151,29 @@ bool tutti_pool_cancel(struct tutti_job *job) {
     return found;
 }
 
-struct tutti_job *tutti_pool_take(cl_event event,
-                                  bool (*waits_for)(cl_event event, cl_event other)) {
+void tutti_pool_do(struct tutti_job *job, cl_event event) {
+    const struct tutti_job *outer = own.job; /* which waits */
+    cl_event awaited = own.awaited;
+    own.awaited = event;
+    run(job);
+    own.awaited = awaited;
+    own.job = outer;
+}
+
+bool tutti_pool_help(cl_event event) {
     if (atomic_load(&workers.queued) == 0)
-        return NULL;
+        return false;
     pthread_mutex_lock(&workers.lock);
-    struct tutti_job **link = &workers.first;
-    while (*link && !((*link)->event && waits_for(event, (*link)->event)))
-        link = &(*link)->next;
+    struct tutti_job **link = find(&workers);
+    if (!tutti_pool_has_next())
+        while (*link && ((*link)->keeper || !(*link)->event ||
+                         !tutti_event_waits_for(event, (*link)->event)))
+            link = &(*link)->next;
     struct tutti_job *job = take(&workers, link);
     pthread_mutex_unlock(&workers.lock);
-    return job;
+    if (job)
+        tutti_pool_do(job, event);
+    return job != NULL;
 }
 
 bool tutti_pool_is_here(void) { return own.here; }

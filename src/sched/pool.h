@@ -19,7 +19,7 @@ struct tutti_job {
     struct tutti_job *next;
     tutti_job_keeper *keeper;           /* of the thread that keeps this one; NULL: none does */
     void (*run)(struct tutti_job *job); /* may free the job */
-    cl_event event; /* it is the work of this one's command, and good for any thread; or NULL */
+    cl_event event;                     /* it is the work of this one's command; or NULL */
 };
 
 /* Hands the job to a thread; when none can be started, runs it in the calling thread. */
@@ -28,20 +28,24 @@ void tutti_pool_run(struct tutti_job *job);
 /* Takes the job back, if no thread has begun it. */
 bool tutti_pool_cancel(struct tutti_job *job);
 
-/* Takes back the first job that is not begun and whose event `event` waits for; NULL: none. */
-struct tutti_job *tutti_pool_take(cl_event event,
-                                  bool (*waits_for)(cl_event event, cl_event other));
+/*
+ * For a thread that waits for `event`: does the job, which no thread has begun; finds one that the
+ * event waits for, and no other thread keeps, and does it. False: there is none.
+ */
+void tutti_pool_do(struct tutti_job *job, cl_event event);
+bool tutti_pool_help(cl_event event);
 
 /* Is the calling thread one of the pool's? */
 bool tutti_pool_is_here(void);
 
 /*
- * The job is all but over. If it is the calling thread's own, and not one that it does while that
- * waits, the first one that it gives by tutti_pool_run_next is kept for it, and no other thread is
- * woken: it should return soon.
+ * The job is all but over. If it is the calling thread's own, the next one that it gives is kept
+ * for it, and no other thread is woken: it should return soon. A thread that waits for an event
+ * keeps only what that waits for.
  */
 void tutti_pool_end_job(const struct tutti_job *job);
-void tutti_pool_run_next(struct tutti_job *job);
+/* Keeps the job for the calling thread, if it may. */
+bool tutti_pool_keep(struct tutti_job *job);
 /* Is one kept for the calling thread? */
 bool tutti_pool_has_next(void);
 

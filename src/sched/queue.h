@@ -33,6 +33,7 @@ struct _cl_command_queue {
         struct tutti_batch *batch[TUTTI_MAX_DEVICES]; /* of each device the last one; references */
     } latest;
     _Atomic cl_int error; /* of a command of this queue since the last clFinish */
+    cl_event sleeper; /* in-order: one on which a thread sleeps that has nothing to do (event.c) */
 };
 
 static inline bool tutti_queue_in_order(const struct _cl_command_queue *queue) {
