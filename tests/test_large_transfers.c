@@ -25,6 +25,35 @@ START_TEST(of_frames) {
 }
 END_TEST
 
+/*
+ * A program that is far ahead of its kernels, which are collected then: the upload of a frame was
+ * collected with the kernels and the download of the one before it, and came after both.
+ */
+START_TEST(of_frames_far_ahead) {
+    enum { LONGER = 200000 /* ns */, MANY = 80, SOME = 2 * WARM };
+    int wrong = 0;
+    begin();
+    slow_set_length(LONGER);
+    for (int i = 0; i < SOME; i++) {
+        send(1);
+        ck_ok(clFinish(queue));
+    }
+    send(MANY);
+    ck_ok(clFinish(queue));
+    take_aside(0);
+    take_aside(1);
+    send(MANY);
+    ck_ok(clFinish(queue));
+    for (int s = 0; s < SLOTS; s++)
+        wrong += count_wrong(back[s], 0, N, sent[s][0] + 2);
+    ck_assert_int_eq(wrong, 0);
+    ck_assert_uint_ge(take_aside(0), MANY * 3 / 4);
+    ck_assert_uint_ge(take_aside(1), MANY * 3 / 4);
+    slow_set_length(LENGTH);
+    end();
+}
+END_TEST
+
 /* What the program wrote to a map, before the kernel that uses it. */
 START_TEST(of_maps) {
     begin();
@@ -73,7 +102,8 @@ START_TEST(anything) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {of_frames, of_maps, map_of_what_is_new, anything};
+    const TTest *const tests[] = {of_frames, of_frames_far_ahead, of_maps, map_of_what_is_new,
+                                  anything};
     return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                              : 0;
 }

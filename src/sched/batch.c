@@ -475,16 +475,21 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
                     tutti_recent_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1));
 }
 
+/*
+ * A large transfer waits with no others: collected with the kernels before it, and with the next
+ * one the other way, they would all come one after the other, in one lane.
+ */
 static bool wait_with_others(struct tutti_graph *graph, struct tutti_device_task *task,
                              struct conflicts *conflicts) {
-    if (is_brief(task))
+    if (is_brief(task) && !task->streams)
         join_others(graph, task, conflicts);
     if (conflicts->several) {
         tutti_batch_flush(graph);
         return false;
     }
     if (conflicts->open) {
-        if (takes(conflicts->open, task) && tutti_batch_joins_freely(conflicts->open, task) &&
+        if (!task->streams && takes(conflicts->open, task) &&
+            tutti_batch_joins_freely(conflicts->open, task) &&
             !keeps_from_host(conflicts->open, task)) {
             append(conflicts->open, task);
             return true;
@@ -493,7 +498,8 @@ static bool wait_with_others(struct tutti_graph *graph, struct tutti_device_task
         submit_open(conflicts->open);
     }
     struct tutti_batch *running = conflicts->running;
-    if (!running || tutti_direct_goes_on(running, task) || !open_behind(graph, running, task))
+    if (!running || task->streams || tutti_direct_goes_on(running, task) ||
+        !open_behind(graph, running, task))
         return false;
     if (running->direct)
         tutti_direct_hurry();
