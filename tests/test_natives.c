@@ -250,8 +250,8 @@ static void sleep_behind(int count, bool on_event) {
 }
 
 /*
- * Another one woke for the first one, and this one, which was to wake anyway, at the end. In most
- * rounds, as this thread may come to wait too late.
+ * Another one woke for the first one, and this one, which was to wake anyway, at the end. All of one
+ * round will do: in others this thread may come to wait too late.
  */
 START_TEST(by_the_thread_that_waits_for_them) {
     enum { COUNT_BEHIND = 10 };

@@ -108,7 +108,7 @@ static bool have_threads(struct pool *pool, unsigned jobs) {
     return pool->threads > 0;
 }
 
-/* `kept`: this thread takes it, if nobody does before it. */
+/* `kept`: this thread takes it, and no other. */
 static void give(struct pool *pool, struct tutti_job *job, bool kept) {
     job->next = NULL;
     job->keeper = kept ? &own.next : NULL;
