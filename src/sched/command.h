@@ -89,8 +89,8 @@ void tutti_command_done(struct tutti_command *command, cl_int status);
 void tutti_commands_done(unsigned count, struct tutti_command **commands, const cl_int *statuses);
 
 /*
- * Runs `command->job` on the host: in a thread that waits for the command, if there is one, else in
- * the pool.
+ * Runs `command->job` on the host: in a thread that waits for the command, or, a native kernel, for
+ * a later one of its queue, if there is one; else in the pool.
  */
 void tutti_command_run_on_host(struct tutti_command *command);
 
