@@ -54,6 +54,63 @@ START_TEST(of_frames_far_ahead) {
 }
 END_TEST
 
+/* How many of an in-order queue's commands have times that can't be. Releases their events. */
+static int count_late(cl_event *events, int count) {
+    cl_ulong last = 0;
+    int late = 0;
+    for (int e = 0; e < count; e++) {
+        cl_ulong time[4]; /* queued, submitted, started, ended */
+        for (cl_profiling_info what = 0; what < COUNT(time); what++)
+            ck_ok(clGetEventProfilingInfo(events[e], CL_PROFILING_COMMAND_QUEUED + what,
+                                          sizeof(time[what]), &time[what], NULL));
+        late += time[0] > time[1] || time[1] > time[2] || time[2] > time[3] || time[3] < last;
+        last = time[3];
+        ck_ok(clReleaseEvent(events[e]));
+    }
+    return late;
+}
+
+/*
+ * By a queue with profiling: StarPU executed each, and a frame's kernels waited for the download of
+ * the one before it.
+ */
+START_TEST(of_frames_with_times) {
+    enum { LONGER = 200000 /* ns */, MANY = 24, SOME = 2 * WARM, ATTEMPTS = 8 };
+    cl_event ends[MANY][2];
+    int wrong = 0, aside, attempts = 0;
+    begin();
+    cl_command_queue plain = begin_times();
+    slow_set_length(LONGER);
+    for (int i = 0; i < SOME; i++) {
+        send(1);
+        ck_ok(clFinish(queue));
+    }
+    do {
+        send(MANY);
+        ck_ok(clFinish(queue));
+        count_apart();
+        for (int f = 0; f < MANY; f++) {
+            ck_ok(clEnqueueWriteBuffer(queue, buffer[0], CL_FALSE, 0, BYTES, sent[f % SLOTS], 0,
+                                       NULL, &ends[f][0]));
+            launch_from(next, buffer[0], buffer[1]);
+            launch_from(next, buffer[1], buffer[2]);
+            ck_ok(clEnqueueReadBuffer(queue, buffer[2], CL_FALSE, 0, BYTES, back[f % SLOTS], 0,
+                                      NULL, &ends[f][1]));
+        }
+        ck_ok(clFinish(queue));
+        aside = count_apart();
+        for (int s = 0; s < SLOTS; s++)
+            wrong += count_wrong(back[s], 0, N, sent[s][0] + 2);
+        wrong += count_late(&ends[0][0], 2 * MANY);
+    } while (aside < MANY && ++attempts < ATTEMPTS);
+    ck_assert_int_eq(wrong, 0);
+    ck_assert_int_ge(aside, MANY); /* of twice as many */
+    end_times(plain);
+    slow_set_length(LENGTH);
+    end();
+}
+END_TEST
+
 /* What the program wrote to a map, before the kernel that uses it. */
 START_TEST(of_maps) {
     begin();
@@ -102,8 +159,8 @@ START_TEST(anything) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {of_frames, of_frames_far_ahead, of_maps, map_of_what_is_new,
-                                  anything};
+    const TTest *const tests[] = {of_frames, of_frames_far_ahead, of_frames_with_times,
+                                  of_maps,   map_of_what_is_new,  anything};
     return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                              : 0;
 }

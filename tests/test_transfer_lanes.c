@@ -81,8 +81,17 @@ START_TEST(anything) {
 }
 END_TEST
 
+START_TEST(anything_with_times) {
+    void (*const some[])(unsigned *) = {write_some, read_some, launch_some, launch_some};
+    cl_command_queue plain = begin_times();
+    ck_assert_uint_gt(draw_programs(25, 60, some, COUNT(some)), 0);
+    end_times(plain);
+}
+END_TEST
+
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {frames, upload_beside_a_kernel, one_frame_at_a_time, anything};
+    const TTest *const tests[] = {frames, upload_beside_a_kernel, one_frame_at_a_time, anything,
+                                  anything_with_times};
     return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                              : 0;
 }

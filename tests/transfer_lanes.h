@@ -120,6 +120,18 @@ static void read_later(cl_mem from, size_t first, size_t count, cl_int *to) {
                               to + first, 0, NULL, NULL));
 }
 
+/* Until end_times, commands go to a queue with profiling. Returns the one that there was. */
+static inline cl_command_queue begin_times(void) {
+    cl_command_queue plain = queue;
+    queue = ck_made(clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &error));
+    return plain;
+}
+
+static inline void end_times(cl_command_queue plain) {
+    ck_ok(clReleaseCommandQueue(queue));
+    queue = plain;
+}
+
 /* Each frame by itself, so that the kernels are measured, and the buffers on the GPU. */
 static void begin(void) {
     program = make_program(source);

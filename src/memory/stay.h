@@ -10,7 +10,7 @@ struct tutti_device_use;
 typedef uint64_t tutti_lane_set;
 
 /* Lanes of a GPU whose batches wait for those of the others. */
-#define TUTTI_LANE_SLOTS 4
+#define TUTTI_LANE_SLOTS 6
 
 /*
  * A view that stays on a device from one command to the next: it is acquired there, so that

@@ -33,7 +33,12 @@
  */
 #define MOSTLY_PLAIN 8
 #define MOST_PLAIN 12
-#define MOST_PROFILED 4 /* whose times their driver is asked for, one by one, by who waits */
+/*
+ * Kernels whose times their driver is asked for, one by one, by who waits. But with a transfer
+ * after so many of them at the most, StarPU's tasks, of which that is one as well, would cost more.
+ */
+#define MOST_PROFILED 4
+#define MOST_UNMOVED 16
 #define MOST_AT_HOME 4
 /* Of those that could not begin earlier elsewhere; the rest is collected. */
 #define MOST_LONGER 64
@@ -48,6 +53,7 @@
 static atomic_uint commands[TUTTI_MAX_DEVICES]; /* of direct batches that are not over */
 /* Those of them without a kernel, and µs that the others take. */
 static atomic_uint transfers[TUTTI_MAX_DEVICES], computing[TUTTI_MAX_DEVICES];
+static atomic_uint unmoved[TUTTI_MAX_DEVICES]; /* with a kernel, since the last one without */
 /* Since the last one whose end is to be seen, of kernels' lanes, uploads and downloads. */
 static atomic_uint unmarked[TUTTI_MAX_DEVICES][TUTTI_LANE_SLOTS];
 static atomic_bool far; /* one may have CLOSE of them */
@@ -125,7 +131,8 @@ bool tutti_ahead_has_time(const struct tutti_real_device *device,
     if (device->shares_host && !device->place.synchronous && under_way &&
         tutti_direct_is_at_work(device))
         return false;
-    bool profiled = under_way && first->command.event->profiled;
+    bool profiled = under_way && first->command.event->profiled && first->model &&
+                    atomic_load(&unmoved[device->index]) > MOST_UNMOVED;
     unsigned most = device->shares_host           ? MOST_AT_HOME
                     : profiled                    ? MOST_PROFILED
                     : is_of_stream(device, first) ? MOST_OF_STREAM
@@ -193,17 +200,19 @@ static void count_commands(struct tutti_batch *batch) {
     unsigned before = atomic_fetch_add(&commands[d], batch->length);
     if (batch->computes) {
         atomic_fetch_add(&computing[d], (unsigned)batch->expected);
+        atomic_fetch_add(&unmoved[d], batch->length);
         if (batch->expected <= 2 * TUTTI_LAUNCH_TIME)
             count_plain(d, 1);
     } else {
         atomic_fetch_add(&transfers[d], batch->length);
+        atomic_store(&unmoved[d], 0);
     }
     if (!tutti_lanes_are_of_gpu(batch->device))
         return;
     batch->marked = lets_others_go(batch);
     if (tutti_lane_is_aside(batch->lane))
         return;
-    bool transfer = batch->lane >= TUTTI_LANE_UPLOADS;
+    bool transfer = tutti_lane_is_of_transfers(batch->lane);
     atomic_uint *unmarked_here = &unmarked[d][transfer ? tutti_lane_slot(batch->lane) : 0];
     unsigned since = atomic_fetch_add(unmarked_here, batch->length) + batch->length;
     batch->marked |= before >= MARKED && since >= (transfer ? MARKED_TRANSFERS : MARKED);

@@ -59,7 +59,7 @@ void tutti_direct_note_lane(const struct tutti_batch *batch, struct tutti_stay *
     if (slot < TUTTI_LANE_SLOTS)
         stay->turn[slot] = batch->turn;
     stay->wrote = writes ? batch->turn : stay->wrote;
-    stay->downloaded = batch->lane == TUTTI_LANE_DOWNLOADS;
+    stay->downloaded = tutti_lane_is_of_downloads(batch->lane);
 }
 
 static void note_use(const struct tutti_batch *batch) {

@@ -64,7 +64,7 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
     /* The queue is in order: the end of the last command is the end of all. */
     bool wants_event =
         task->measured ||
-        (!task->next && (ending == TUTTI_ENDS_LATER || batch->lane >= TUTTI_LANE_UPLOADS));
+        (!task->next && (ending == TUTTI_ENDS_LATER || tutti_lane_is_of_transfers(batch->lane)));
     /* What ends in the call needs no queue in common with others; profiling costs time. */
     bool in_call = tutti_device_executes_in_call(device);
     cl_command_queue queue = in_call && !task->measured ? device->place.kernels : batch->queue;
@@ -310,7 +310,7 @@ static void take_result(struct tutti_device_task *task, const struct tutti_real_
 }
 
 static void take_times(struct tutti_device_task *task, struct tutti_real_device *device,
-                       bool aside) {
+                       unsigned lane) {
     cl_event event = task->command.event;
     double time = 0;
     if (task->real_end) {
@@ -324,11 +324,12 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
         free = free > task->enqueued ? free : task->enqueued;
         double idle = started > free ? (double)(started - free) / 1000 : 0;
         /* Between the two moments of an enqueue this thread may have slept. */
-        if (started < device->place.last_end && !aside)
+        bool beside = tutti_lane_is_of_transfers(lane);
+        if (started < device->place.last_end && !beside && !tutti_lane_is_aside(lane))
             started = device->place.last_end;
         event->started = started;
         event->ended = started + length;
-        if (event->ended > device->place.last_end)
+        if (event->ended > device->place.last_end && !beside)
             device->place.last_end = event->ended;
         pthread_mutex_unlock(&device->place.ends);
         time = (double)length / 1000;
@@ -371,7 +372,7 @@ void tutti_execution_collect(struct tutti_batch *batch) {
         if (task->result == CL_RUNNING)
             task->result = last;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        take_times(task, batch->device, tutti_lane_is_aside(batch->lane));
+        take_times(task, batch->device, batch->lane);
     if (batch->outcome == CL_COMPLETE)
         notice_delay(batch);
 }

@@ -182,8 +182,10 @@ bool tutti_lanes_download(const struct tutti_real_device *device) {
 
 unsigned tutti_lanes_transfers(const struct tutti_real_device *device) {
     const atomic_uint *commands = lanes[device->index].commands;
-    return atomic_load(&commands[TUTTI_LANE_UPLOADS]) +
-           atomic_load(&commands[TUTTI_LANE_DOWNLOADS]);
+    unsigned transfers = 0;
+    for (unsigned lane = TUTTI_LANE_UPLOADS; lane < TUTTI_ALL_LANES; lane++)
+        transfers += atomic_load(&commands[lane]);
+    return transfers;
 }
 
 bool tutti_lanes_are_long(const struct tutti_real_device *device) {
@@ -192,7 +194,7 @@ bool tutti_lanes_are_long(const struct tutti_real_device *device) {
 
 bool tutti_lanes_pass(const struct tutti_real_device *device,
                       const struct tutti_device_task *task) {
-    return task->beside && !task->command.event->profiled && tutti_lanes_are_long(device);
+    return task->beside && tutti_lanes_are_long(device);
 }
 
 /*
@@ -203,13 +205,13 @@ unsigned tutti_lanes_choose_for_transfer(const struct tutti_batch *batch,
                                          const struct tutti_real_device *device) {
     const struct tutti_device_task *task = batch->first;
     struct lanes *own = &lanes[device->index];
-    if (batch->length > 1 || task->command.event->profiled)
+    if (batch->length > 1)
         return 0;
     if (task->apart || tutti_lanes_pass(device, task))
         return task->beside;
     if (!task->streams || task->command.event->caller_runs)
         return 0;
-    if (task->beside == TUTTI_LANE_UPLOADS)
+    if (!tutti_lane_is_of_downloads(task->beside))
         atomic_store(&own->streams, tutti_lanes_download(device));
     return atomic_load(&own->streams) ? task->beside : 0;
 }
@@ -221,8 +223,7 @@ unsigned tutti_lanes_turn(const struct tutti_real_device *device, unsigned lane)
 /* NULL: it can't be made. */
 static cl_command_queue make_queue(const struct tutti_real_device *device, unsigned lane) {
     cl_int error;
-    bool profiles = (lane >= TUTTI_LANE_MEASURED && lane < TUTTI_LANE_UPLOADS) ||
-                    tutti_device_has_one_queue(device);
+    bool profiles = tutti_lane_is_measured(lane) || tutti_device_has_one_queue(device);
     cl_command_queue queue = device->dispatch->clCreateCommandQueue(
         device->place.context, device->id, profiles ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
     if (error == CL_SUCCESS)
@@ -253,13 +254,13 @@ cl_command_queue tutti_lanes_queue(const struct tutti_real_device *device, unsig
 /* Where such a batch on that lane is counted, or NULL. */
 static atomic_uint *counter_of(const struct tutti_batch *batch, unsigned lane) {
     struct lanes *own = &lanes[batch->device->index];
-    return tutti_lane_is_aside(lane)                                 ? &own->aside
-           : lane < TUTTI_LANE_UPLOADS && tutti_lanes_are_for(batch) ? &own->slow
-                                                                     : NULL;
+    return tutti_lane_is_aside(lane)                                         ? &own->aside
+           : !tutti_lane_is_of_transfers(lane) && tutti_lanes_are_for(batch) ? &own->slow
+                                                                             : NULL;
 }
 
 static bool downloads(const struct tutti_batch *batch) {
-    return batch->first->streams && batch->first->beside == TUTTI_LANE_DOWNLOADS;
+    return batch->first->streams && tutti_lane_is_of_downloads(batch->first->beside);
 }
 
 static unsigned next_turn(struct lanes *own, unsigned slot) {
@@ -270,8 +271,8 @@ void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
     const struct tutti_real_device *device = batch->device;
     batch->queue = tutti_lanes_queue(device, lane);
     if (!batch->queue) {
-        bool measured = lane >= TUTTI_LANE_MEASURED && lane < TUTTI_LANE_UPLOADS;
-        lane = measured && !tutti_device_has_one_queue(device) ? TUTTI_LANE_MEASURED : 0;
+        bool measured = tutti_lane_is_measured(lane) && !tutti_device_has_one_queue(device);
+        lane = measured ? TUTTI_LANE_MEASURED : 0;
         batch->queue = tutti_lanes_queue(device, lane);
     }
     batch->lane = lane;
@@ -388,7 +389,7 @@ void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen) {
     note_turn(own, slot, batch->turn, device->dispatch);
     if (!batch->end)
         return;
-    bool given = unseen && batch->lane >= TUTTI_LANE_UPLOADS;
+    bool given = unseen && tutti_lane_is_of_transfers(batch->lane) && !batch->first->measured;
     if (!given && device->dispatch->clRetainEvent(batch->end) != CL_SUCCESS)
         return;
     add_end(own, slot, batch->turn, batch->end, device->dispatch);

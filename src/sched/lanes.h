@@ -13,9 +13,9 @@
  * that does not share the device. As many more are a GPU's queues with profiling; a CPU's all have
  * it, and are used alike, but for the one with the number of a GPU's first with profiling.
  *
- * And a GPU has a lane for uploads and one for downloads: of a program that goes on with the next
- * frame while the last one is still read, those of both directions and its kernels are executed at
- * the same time.
+ * And a GPU has a lane for uploads and one for downloads, with profiling and without: of a program
+ * that goes on with the next frame while the last one is still read, those of both directions and
+ * its kernels are executed at the same time.
  *
  * On a GPU nothing on one lane of kernels waits for what is on another: StarPU has waited for it,
  * or it is the lane of what must come before (direct.c). Between the first ones, with profiling and
@@ -25,7 +25,9 @@
 #define TUTTI_LANE_MEASURED TUTTI_MOST_LANES /* the first with profiling */
 #define TUTTI_LANE_UPLOADS (2 * TUTTI_MOST_LANES)
 #define TUTTI_LANE_DOWNLOADS (TUTTI_LANE_UPLOADS + 1)
-#define TUTTI_ALL_LANES (TUTTI_LANE_DOWNLOADS + 1)
+#define TUTTI_LANE_MEASURED_UPLOADS (TUTTI_LANE_UPLOADS + 2)
+#define TUTTI_LANE_MEASURED_DOWNLOADS (TUTTI_LANE_DOWNLOADS + 2)
+#define TUTTI_ALL_LANES (TUTTI_LANE_UPLOADS + 4)
 #define TUTTI_MOST_LANES_OF_STREAM 29
 
 /* A lane as one of several (stay.h), and the first of those. */
@@ -34,16 +36,29 @@ static inline unsigned tutti_lane_first(tutti_lane_set lanes) {
     return (unsigned)__builtin_ctzll(lanes);
 }
 
-#define TUTTI_TRANSFER_LANES                                                                       \
-    (tutti_lane_bit(TUTTI_LANE_UPLOADS) | tutti_lane_bit(TUTTI_LANE_DOWNLOADS))
+#define TUTTI_TRANSFER_LANES (tutti_lane_bit(TUTTI_ALL_LANES) - tutti_lane_bit(TUTTI_LANE_UPLOADS))
 #define TUTTI_FIRST_LANES (tutti_lane_bit(0) | tutti_lane_bit(TUTTI_LANE_MEASURED))
 
 /* Lane `i`, from 0 on, of a device that streams. */
 static inline unsigned tutti_lane_of_stream(unsigned i) { return i + (i >= TUTTI_LANE_MEASURED); }
 
+static inline unsigned tutti_lane_of_transfers(bool uploads, bool measured) {
+    return (measured ? TUTTI_LANE_MEASURED_UPLOADS : TUTTI_LANE_UPLOADS) + (uploads ? 0 : 1);
+}
+static inline bool tutti_lane_is_of_transfers(unsigned lane) { return lane >= TUTTI_LANE_UPLOADS; }
+static inline bool tutti_lane_is_of_downloads(unsigned lane) {
+    return lane == TUTTI_LANE_DOWNLOADS || lane == TUTTI_LANE_MEASURED_DOWNLOADS;
+}
+
+/* Is it one of a GPU's with profiling? */
+static inline bool tutti_lane_is_measured(unsigned lane) {
+    return tutti_lane_is_of_transfers(lane) ? lane >= TUTTI_LANE_MEASURED_UPLOADS
+                                            : lane >= TUTTI_LANE_MEASURED;
+}
+
 /* Is it another one of kernels than the first of its kind? */
 static inline bool tutti_lane_is_aside(unsigned lane) {
-    return lane < TUTTI_LANE_UPLOADS && lane % TUTTI_MOST_LANES > 0;
+    return !tutti_lane_is_of_transfers(lane) && lane % TUTTI_MOST_LANES > 0;
 }
 
 /*
@@ -51,10 +66,10 @@ static inline bool tutti_lane_is_aside(unsigned lane) {
  * kernels, and of transfers. TUTTI_LANE_SLOTS: it is none.
  */
 static inline unsigned tutti_lane_slot(unsigned lane) {
-    return lane == 0                     ? 0
-           : lane == TUTTI_LANE_MEASURED ? 1
-           : lane >= TUTTI_LANE_UPLOADS  ? lane - TUTTI_LANE_UPLOADS + 2
-                                         : TUTTI_LANE_SLOTS;
+    return lane == 0                          ? 0
+           : lane == TUTTI_LANE_MEASURED      ? 1
+           : tutti_lane_is_of_transfers(lane) ? lane - TUTTI_LANE_UPLOADS + 2
+                                              : TUTTI_LANE_SLOTS;
 }
 
 /* Is it the turn (batch.h) of an earlier one in the same lane? Turns may begin anew. */

@@ -185,15 +185,14 @@ bool tutti_transfer_is_streamed(const struct tutti_transfer *transfer) {
 /*
  * Too large to be among kernels, but so that the device's queues order it, and no thread has to
  * wake, or look for its end, before what comes behind it. Where another GPU might get what is
- * written, or what the program waits for, it is no gain; nor has the lane times.
+ * written, or what the program waits for, it is no gain.
  */
 static bool goes_apart(const struct tutti_transfer *transfer, const struct tutti_view *view) {
     size_t size = tutti_region_bytes(&transfer->region);
-    cl_event event = transfer->command.event;
     return size > LARGEST_PINNED && size <= LARGEST_APART && view->seat &&
            tutti_lanes_are_of_gpu(view->seat) &&
-           tutti_devices_apart(transfer->mem[0]->devices) == 1 && !event->caller_runs &&
-           !event->profiled;
+           tutti_devices_apart(transfer->mem[0]->devices) == 1 &&
+           !transfer->command.event->caller_runs;
 }
 
 /* What batches take for its µs, or 0: too long for its neighbours. */
@@ -260,7 +259,8 @@ static void choose_beside(struct tutti_transfer *transfer, const struct tutti_vi
     bool may = large || (view->seat && tutti_lanes_are_long(view->seat));
     if (!(transfer->mapping ? task->apart : may) || is_at_home(view) || !is_pinned(transfer))
         return;
-    task->beside = direction(transfer) == UP ? TUTTI_LANE_UPLOADS : TUTTI_LANE_DOWNLOADS;
+    task->beside =
+        tutti_lane_of_transfers(direction(transfer) == UP, task->command.event->profiled);
     task->streams = large && !transfer->mapping;
 }
 
