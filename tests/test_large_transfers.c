@@ -54,6 +54,61 @@ START_TEST(of_frames_far_ahead) {
 }
 END_TEST
 
+/* What StarPU's task used on the GPU is known to be there as soon as that is over. */
+START_TEST(behind_a_task_of_starpu) {
+    int aside = 0;
+    begin();
+    for (int f = 0; f < FRAMES; f++) {
+        cl_mem in = make_buffer(0, BYTES, NULL), out = make_buffer(0, BYTES, NULL);
+        write_later(in, 0, N, sent[0]);
+        launch_from(next, in, out);
+        ck_ok(clFinish(queue));
+        count_apart();
+        write_later(in, 0, N, sent[1]);
+        ck_ok(clFinish(queue));
+        aside += count_apart();
+        launch_from(next, in, out);
+        read_later(out, 0, N, back[0]);
+        ck_ok(clFinish(queue));
+        ck_assert_int_eq(count_wrong(back[0], 0, N, sent[1][0] + 1), 0);
+        ck_ok(clReleaseMemObject(in));
+        ck_ok(clReleaseMemObject(out));
+    }
+    ck_assert_int_ge(aside, FRAMES / 2);
+    end();
+}
+END_TEST
+
+/*
+ * It is as far ahead as it likes: from the 64th command on its kernels were collected, and StarPU
+ * got the transfers between them, for as long as the program did not wait.
+ */
+START_TEST(of_a_long_stream) {
+    enum { LONGER = 200000 /* ns */, MANY = 80, SOME = 2 * WARM, ATTEMPTS = 8 };
+    int wrong = 0, collected, attempts = 0;
+    begin();
+    slow_set_length(LONGER);
+    for (int i = 0; i < SOME; i++) {
+        send(1);
+        ck_ok(clFinish(queue));
+    }
+    do {
+        send(MANY);
+        ck_ok(clFinish(queue));
+        test_log_count("");
+        send(MANY);
+        ck_ok(clFinish(queue));
+        collected = test_log_count(" kernels as one task");
+        for (int s = 0; s < SLOTS; s++)
+            wrong += count_wrong(back[s], 0, N, sent[s][0] + 2);
+    } while (collected > MANY / 4 && ++attempts < ATTEMPTS);
+    ck_assert_int_eq(wrong, 0);
+    ck_assert_int_le(collected, MANY / 4);
+    slow_set_length(LENGTH);
+    end();
+}
+END_TEST
+
 /* How many of an in-order queue's commands have times that can't be. Releases their events. */
 static int count_late(cl_event *events, int count) {
     cl_ulong last = 0;
@@ -159,8 +214,14 @@ START_TEST(anything) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {of_frames, of_frames_far_ahead, of_frames_with_times,
-                                  of_maps,   map_of_what_is_new,  anything};
+    const TTest *const tests[] = {of_frames,
+                                  of_frames_far_ahead,
+                                  behind_a_task_of_starpu,
+                                  of_a_long_stream,
+                                  of_frames_with_times,
+                                  of_maps,
+                                  map_of_what_is_new,
+                                  anything};
     return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                              : 0;
 }

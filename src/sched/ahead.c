@@ -44,7 +44,8 @@
 #define MOST_LONGER 64
 /*
  * Of one device that has all, or with what was collected: the program runs so far ahead of it
- * before its commands wait here.
+ * before its commands wait here. Or of one GPU with transfers beside longer kernels: once StarPU
+ * had one of them, it would have all others, as the link is never free meanwhile (link.h).
  */
 #define MOST_STREAMED 1024
 /* The same for each lane that may be used, where some other device might be free for the next. */
@@ -120,9 +121,11 @@ bool tutti_ahead_has_time(const struct tutti_real_device *device,
     unsigned under_way = atomic_load(&commands[device->index]);
     if (tutti_room_working(device) || is_delayed(device))
         return false;
+    bool only_here = tutti_devices_apart(first->devices) <= 1;
     if (length == 1 && tutti_lanes_pass(device, first))
-        return under_way < MOST_OF_STREAM;
-    if (tutti_direct_streams(device) || (behind && length > 1))
+        return under_way < (only_here ? MOST_STREAMED : MOST_OF_STREAM);
+    bool streams = only_here && tutti_lanes_transfers(device) > 0;
+    if (tutti_direct_streams(device) || (behind && (length > 1 || streams)))
         return under_way + length <= MOST_STREAMED;
     if (behind)
         return under_way + length <= MOST_LONGER;
@@ -252,7 +255,7 @@ void tutti_ahead_keep_close(void) {
         return;
     atomic_store(&far, false);
     for (unsigned d = 0; d < list->count; d++)
-        while (tutti_lanes_are_of_gpu(list->device[d]) &&
+        while (tutti_lanes_are_of_gpu(list->device[d]) && !atomic_load(&lone[d]) &&
                on_first_lanes(list->device[d]) >= CLOSE &&
                tutti_direct_await_marked(list->device[d]))
             ;

@@ -271,6 +271,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
     bool up = direction(transfer) == UP;
     bool whole =
         up && tutti_region_is_linear(&transfer->region) && transfer->region.size[0] == mem->size;
+    tutti_batch_last_of(view); /* which may be over: then it is known where that was */
     task->apart = goes_apart(transfer, view);
     task->time = time_of(transfer, view);
     if (mem->parent || view->sibling || view->svm || !view->defined || task->time == 0 ||
