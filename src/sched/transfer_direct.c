@@ -29,7 +29,7 @@
  */
 #define LARGEST ((size_t)1 << 20)
 #define LARGEST_PINNED ((size_t)4 << 20)
-#define LARGEST_APART ((size_t)256 << 20) /* on a lane of its own */
+#define LARGEST_APART ((size_t)1 << 30) /* on a lane of its own */
 #define LARGEST_MAPPED ((size_t)16 << 20)
 #define LARGEST_STREAMED ((size_t)4 << 20)
 #define LEAST_BESIDE ((size_t)1 << 20)   /* of a stream: less is not worth the driver's waits */
