@@ -166,6 +166,38 @@ START_TEST(of_frames_with_times) {
 }
 END_TEST
 
+/* What is executed beside a kernel takes no longer by its times, though it ends behind that. */
+START_TEST(times_beside_a_kernel) {
+    enum { BUSY = 400000000 /* ns */ };
+    const size_t size = N;
+    cl_event computed, written;
+    cl_ulong started, ended;
+    begin();
+    cl_command_queue plain = begin_times();
+    send(1);
+    ck_ok(clFinish(queue));
+    count_apart();
+    unsigned long before = slow_set_length(BUSY);
+    ck_ok(clSetKernelArg(next, 0, sizeof(cl_mem), &buffer[0]));
+    ck_ok(clSetKernelArg(next, 1, sizeof(cl_mem), &buffer[1]));
+    ck_ok(clEnqueueNDRangeKernel(queue, next, 1, NULL, &size, NULL, 0, NULL, &computed));
+    ck_ok(clFlush(queue));
+    ck_assert(slow_await(before + 1));
+    slow_set_length(LENGTH);
+    ck_ok(clEnqueueWriteBuffer(queue, buffer[2], CL_FALSE, 0, BYTES, sent[0], 0, NULL, &written));
+    ck_ok(clFinish(queue));
+    ck_assert_int_eq(count_apart(), 1);
+    ck_ok(clGetEventProfilingInfo(written, CL_PROFILING_COMMAND_START, sizeof(started), &started,
+                                  NULL));
+    ck_ok(clGetEventProfilingInfo(written, CL_PROFILING_COMMAND_END, sizeof(ended), &ended, NULL));
+    ck_assert_uint_lt(ended - started, BUSY / 2);
+    ck_ok(clReleaseEvent(computed));
+    ck_ok(clReleaseEvent(written));
+    end_times(plain);
+    end();
+}
+END_TEST
+
 /* What the program wrote to a map, before the kernel that uses it. */
 START_TEST(of_maps) {
     begin();
@@ -214,14 +246,9 @@ START_TEST(anything) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {of_frames,
-                                  of_frames_far_ahead,
-                                  behind_a_task_of_starpu,
-                                  of_a_long_stream,
-                                  of_frames_with_times,
-                                  of_maps,
-                                  map_of_what_is_new,
-                                  anything};
+    const TTest *const tests[] = {of_frames,        of_frames_far_ahead,  behind_a_task_of_starpu,
+                                  of_a_long_stream, of_frames_with_times, times_beside_a_kernel,
+                                  of_maps,          map_of_what_is_new,   anything};
     return pocl_gpu_begin("pthread", change) ? test_main_logged(argc, argv, tests, COUNT(tests))
                                              : 0;
 }

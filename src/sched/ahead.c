@@ -249,13 +249,18 @@ void tutti_ahead_leave(const struct tutti_batch *batch) {
     atomic_fetch_sub(&commands[d], batch->length);
 }
 
+/* Of longer kernels a hundred may take longer than the program likes to wait. */
+static bool is_long_stream(unsigned d) {
+    return atomic_load(&lone[d]) > 0 && tutti_devices_apart(~0u) <= 1;
+}
+
 void tutti_ahead_keep_close(void) {
     const struct tutti_device_list *list = tutti_devices();
     if (!atomic_load_explicit(&far, memory_order_relaxed))
         return;
     atomic_store(&far, false);
     for (unsigned d = 0; d < list->count; d++)
-        while (tutti_lanes_are_of_gpu(list->device[d]) && !atomic_load(&lone[d]) &&
+        while (tutti_lanes_are_of_gpu(list->device[d]) && !is_long_stream(d) &&
                on_first_lanes(list->device[d]) >= CLOSE &&
                tutti_direct_await_marked(list->device[d]))
             ;

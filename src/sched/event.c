@@ -222,8 +222,10 @@ void tutti_event_order_end(cl_event event) {
     cl_command_queue queue = event->queue;
     if (!queue || !event->profiled || !tutti_queue_in_order(queue))
         return;
-    if (event->ended < queue->ended)
+    if (event->ended < queue->ended) { /* it was executed beside others: it took no longer */
+        event->started += event->started ? queue->ended - event->ended : 0;
         event->ended = queue->ended;
+    }
     queue->ended = event->ended;
 }
 

@@ -345,12 +345,13 @@ static void take_times(struct tutti_device_task *task, struct tutti_real_device 
 /*
  * A kernel's arguments may make it longer than it ever was. A batch whose end was seen far later
  * than its models said may have been so, or nobody looked at it: its commands were not measured,
- * but the next ones are.
+ * but the next ones are. Of a stream they wait for transfers.
  */
 static void notice_delay(const struct tutti_batch *batch) {
     double took = (double)(tutti_runtime_about_now() - batch->began) / 1000;
     double expected = batch->expected + batch->appended_time + (batch->direct ? batch->wait : 0);
-    if ((batch->length == 1 && !batch->direct) || took < TOLERATED + 4 * expected)
+    bool alone = batch->length == 1 && !batch->direct;
+    if (alone || took < TOLERATED + 4 * expected || tutti_lanes_transfers(batch->device) > 0)
         return;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
         if (!task->real_end)

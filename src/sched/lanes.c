@@ -6,6 +6,7 @@
 #include "sched/ahead.h"
 #include "sched/direct.h"
 #include "sched/invocation.h"
+#include "sched/link.h"
 #include "virtual_device/driver.h"
 #include "virtual_device/pocl.h"
 
@@ -263,6 +264,14 @@ static bool downloads(const struct tutti_batch *batch) {
     return batch->first->streams && tutti_lane_is_of_downloads(batch->first->beside);
 }
 
+static void note_apart(const struct tutti_batch *batch, bool begins) {
+    if (batch->first->apart)
+        tutti_link_note_long(batch->device,
+                             tutti_lane_is_of_downloads(batch->first->beside) ? TUTTI_DOWNLOAD
+                                                                              : TUTTI_UPLOAD,
+                             begins);
+}
+
 static unsigned next_turn(struct lanes *own, unsigned slot) {
     return atomic_fetch_add(&own->turn[slot], 1) + 1;
 }
@@ -285,6 +294,7 @@ void tutti_lanes_enter(struct tutti_batch *batch, unsigned lane) {
         atomic_fetch_add(batch->counter, batch->length);
     if (downloads(batch))
         atomic_fetch_add(&lanes[device->index].downloads, 1);
+    note_apart(batch, true);
     if (lane != 0 && lane != TUTTI_LANE_MEASURED)
         tutti_log(DEBUG, "%s: %u commands in lane %u", device->name, batch->length, lane);
 }
@@ -298,6 +308,7 @@ void tutti_lanes_leave(struct tutti_batch *batch) {
         atomic_fetch_sub(batch->counter, batch->length);
     if (downloads(batch))
         atomic_fetch_sub(&lanes[batch->device->index].downloads, 1);
+    note_apart(batch, false);
     batch->queue = NULL;
 }
 

@@ -167,7 +167,8 @@ cl_int tutti_lanes_join(struct tutti_batch *batch);
 
 /*
  * The batch's commands are enqueued: others may come after them. Notes the end for those, if the
- * last command has an event; that of a transfer's lane the batch has no more if it ends `unseen`.
+ * last command has an event; that of a transfer's lane the batch has no more if it ends `unseen`
+ * and is not measured.
  */
 void tutti_lanes_note_enqueued(struct tutti_batch *batch, bool unseen);
 /*

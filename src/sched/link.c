@@ -22,12 +22,12 @@ static struct state {
     pthread_mutex_t lock;
     _Atomic double latency, rate; /* learnt; 0: not yet. Read without the lock */
     atomic_uint active;           /* transfers of our threads. The same */
-    atomic_uint longs;            /* of those, the long ones. The same */
-    bool alone;                   /* none began while another was active */
-    unsigned disturbances;        /* when the window was opened */
-    cl_ulong since;               /* when the window was opened */
-    _Atomic cl_ulong until;       /* when what StarPU waits for should be over. The same */
-    size_t bytes;                 /* in it */
+    atomic_uint longs;      /* of those, and of the drivers' queues, the long ones. The same */
+    bool alone;             /* none began while another was active */
+    unsigned disturbances;  /* when the window was opened */
+    cl_ulong since;         /* when the window was opened */
+    _Atomic cl_ulong until; /* when what StarPU waits for should be over. The same */
+    size_t bytes;           /* in it */
 } states[TUTTI_MAX_DEVICES][TUTTI_DIRECTIONS];
 
 static atomic_uint disturbing, disturbances; /* now, and so far */
@@ -121,6 +121,11 @@ void tutti_link_begin_unseen(const struct tutti_real_device *device, enum tutti_
     cl_ulong now = tutti_runtime_now();
     state->until = (state->until > now ? state->until : now) + length;
     pthread_mutex_unlock(&state->lock);
+}
+
+void tutti_link_note_long(const struct tutti_real_device *device, enum tutti_direction direction,
+                          bool begins) {
+    atomic_fetch_add(&state_of(device, direction)->longs, begins ? 1u : -1u);
 }
 
 bool tutti_link_delays_events(const struct tutti_real_device *device) {

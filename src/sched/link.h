@@ -29,6 +29,10 @@ void tutti_link_disturb(bool begins);
 void tutti_link_begin_unseen(const struct tutti_real_device *device, enum tutti_direction direction,
                              size_t bytes);
 
+/* A long one that the driver's queues order begins, or is over. */
+void tutti_link_note_long(const struct tutti_real_device *device, enum tutti_direction direction,
+                          bool begins);
+
 /*
  * Would a command with an event wait there for other things than its own? NVIDIA's driver begins it
  * when all transfers are over that were enqueued before it, in whatever queue; one without event at

@@ -16,7 +16,6 @@
 #include "sched/batch_users.h"
 #include "sched/direct.h"
 #include "sched/lanes.h"
-#include "sched/link.h"
 #include "sched/runtime.h"
 #include "virtual_device/driver.h"
 
@@ -85,9 +84,6 @@ static cl_int move(struct tutti_transfer *transfer, struct tutti_real_device *de
                                       host_memory(transfer), &transfer->place[1], &transfer->region,
                                       blocking, blocking ? NULL : event);
     tutti_driver_give(device);
-    if (transfer->task.apart && error == CL_SUCCESS)
-        tutti_link_begin_unseen(device, direction(transfer) == UP ? TUTTI_UPLOAD : TUTTI_DOWNLOAD,
-                                tutti_region_bytes(&transfer->region));
     return error;
 }
 
