@@ -96,6 +96,11 @@ static unsigned on_first_lanes(const struct tutti_real_device *device) {
     return all > aside ? all - aside : 0;
 }
 
+/* Could no other GPU take it? */
+static bool is_only_there(const struct tutti_device_task *task) {
+    return tutti_devices_apart(task->devices) <= 1;
+}
+
 /* MOST_OF_STREAM says of which. */
 static bool is_of_stream(const struct tutti_real_device *device,
                          const struct tutti_device_task *task) {
@@ -104,7 +109,7 @@ static bool is_of_stream(const struct tutti_real_device *device,
         return true;
     if (moves == 0 && atomic_load(&plain[device->index]) >= MOSTLY_PLAIN)
         return false;
-    return tutti_devices_apart(task->devices) <= 1 || task->time <= 2 * TUTTI_LAUNCH_TIME ||
+    return is_only_there(task) || task->time <= 2 * TUTTI_LAUNCH_TIME ||
            (moves > 0 && atomic_load(&computing[device->index]) <= BETWEEN_TRANSFERS * moves);
 }
 
@@ -121,14 +126,14 @@ bool tutti_ahead_has_time(const struct tutti_real_device *device,
     unsigned under_way = atomic_load(&commands[device->index]);
     if (tutti_room_working(device) || is_delayed(device))
         return false;
-    bool only_here = tutti_devices_apart(first->devices) <= 1;
     if (length == 1 && tutti_lanes_pass(device, first))
-        return under_way < (only_here ? MOST_STREAMED : MOST_OF_STREAM);
-    bool streams = only_here && tutti_lanes_transfers(device) > 0;
-    if (tutti_direct_streams(device) || (behind && (length > 1 || streams)))
+        return under_way < (is_only_there(first) ? MOST_STREAMED : MOST_OF_STREAM);
+    if (tutti_direct_streams(device) || (behind && length > 1))
         return under_way + length <= MOST_STREAMED;
     if (behind)
-        return under_way + length <= MOST_LONGER;
+        return under_way < (is_only_there(first) && tutti_lanes_transfers(device) > 0
+                                ? MOST_STREAMED
+                                : MOST_LONGER);
     if (atomic_load(&lone[device->index]))
         return false;
     if (device->shares_host && !device->place.synchronous && under_way &&

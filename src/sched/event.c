@@ -218,12 +218,19 @@ struct tutti_edge *tutti_event_dispatched(cl_event event) {
     return edges;
 }
 
+static bool is_of_kernel(const struct _cl_event *event) {
+    return event->type == CL_COMMAND_NDRANGE_KERNEL || event->type == CL_COMMAND_TASK ||
+           event->type == CL_COMMAND_NATIVE_KERNEL;
+}
+
 void tutti_event_order_end(cl_event event) {
     cl_command_queue queue = event->queue;
     if (!queue || !event->profiled || !tutti_queue_in_order(queue))
         return;
-    if (event->ended < queue->ended) { /* it was executed beside others: it took no longer */
-        event->started += event->started ? queue->ended - event->ended : 0;
+    if (event->ended < queue->ended) {
+        /* Of a transfer beside a kernel the time that it took counts: a program knows its bytes. */
+        if (event->started && !is_of_kernel(event))
+            event->started += queue->ended - event->ended;
         event->ended = queue->ended;
     }
     queue->ended = event->ended;
