@@ -55,6 +55,28 @@ START_TEST(transfers_share_the_link) {
 }
 END_TEST
 
+/*
+ * Those of the driver's queues are long until they are over, and no longer: by what they might take
+ * before anything is learnt, a stream kept short kernels from the device when it was over.
+ */
+START_TEST(long_ones_delay_events) {
+    start();
+    ck_assert(!tutti_link_delays_events(&gpu));
+    tutti_link_note_long(&gpu, TUTTI_UPLOAD, true);
+    tutti_link_note_long(&gpu, TUTTI_DOWNLOAD, true);
+    pass(1e6);
+    ck_assert(tutti_link_delays_events(&gpu));
+    tutti_link_note_long(&gpu, TUTTI_UPLOAD, false);
+    ck_assert(tutti_link_delays_events(&gpu));
+    tutti_link_note_long(&gpu, TUTTI_DOWNLOAD, false);
+    ck_assert(!tutti_link_delays_events(&gpu));
+    tutti_link_begin_unseen(&gpu, TUTTI_UPLOAD, MIB);
+    ck_assert(tutti_link_delays_events(&gpu));
+    pass(LATENCY_GPU + MIB / RATE_GPU + 1);
+    ck_assert(!tutti_link_delays_events(&gpu));
+}
+END_TEST
+
 /* A device whose first transfers wait for pages to be locked would be avoided for ever. */
 START_TEST(what_is_disturbed_teaches_nothing) {
     start();
@@ -85,7 +107,7 @@ START_TEST(what_is_disturbed_teaches_nothing) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {transfers_teach, transfers_share_the_link,
+    const TTest *const tests[] = {transfers_teach, transfers_share_the_link, long_ones_delay_events,
                                   what_is_disturbed_teaches_nothing};
 
     return test_main_bare(argc, argv, tests, COUNT(tests));

@@ -250,8 +250,8 @@ static void sleep_behind(int count, bool on_event) {
 }
 
 /*
- * Another one woke for the first one, and this one, which was to wake anyway, at the end. All of one
- * round will do: in others this thread may come to wait too late.
+ * Another one woke for the first one, and this one, which was to wake anyway, at the end. All of
+ * one round will do: in others this thread may come to wait too late.
  */
 START_TEST(by_the_thread_that_waits_for_them) {
     enum { COUNT_BEHIND = 10 };
@@ -273,6 +273,12 @@ static void CL_CALLBACK count_in_order(void *argument) {
 static void *wait_for_some(void *argument) {
     for (size_t i = (size_t)argument; i < WAITED; i += SLEEPERS)
         ck_ok(clWaitForEvents(1, &waited[i]));
+    return NULL;
+}
+
+static void *wait_for_first(void *argument) {
+    (void)argument;
+    ck_ok(clWaitForEvents(1, &waited[0]));
     return NULL;
 }
 
@@ -307,6 +313,35 @@ START_TEST(several_threads_wait_for_those_of_one_queue) {
 }
 END_TEST
 
+/*
+ * A thread still wakes up for what was the queue's last command as another one enqueues the next:
+ * it is not for that one to execute, which nobody would have done.
+ */
+START_TEST(enqueued_as_a_thread_wakes_up) {
+    for (int round = 0; round < MANY; round++) {
+        pthread_t sleeper;
+        begin();
+        atomic_store(&executed, 0);
+        waited[0] = fill_after(queue, 1, 1, &gate);
+        ck_ok(clFlush(queue));
+        ck_assert_int_eq(pthread_create(&sleeper, NULL, wait_for_first, NULL), 0);
+        usleep(NAP / 10);
+        ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+        while (get_info(cl_int, clGetEventInfo, waited[0], CL_EVENT_COMMAND_EXECUTION_STATUS) >
+               CL_COMPLETE)
+            ;
+        enqueue(queue, note_thread);
+        ck_ok(clFlush(queue));
+        ck_assert_int_eq(pthread_join(sleeper, NULL), 0);
+        look_until_executed(1);
+        ck_assert_int_eq(atomic_load(&executed), 1);
+        ck_ok(clFinish(queue));
+        ck_ok(clReleaseEvent(waited[0]));
+        end();
+    }
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *tests[] = {
         by_one_thread,
@@ -316,6 +351,7 @@ int main(int argc, char **argv) {
         leave_the_rest_to_others,
         by_the_thread_that_waits_for_them,
         several_threads_wait_for_those_of_one_queue,
+        enqueued_as_a_thread_wakes_up,
     };
     return test_main(argc, argv, tests, COUNT(tests));
 }

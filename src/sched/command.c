@@ -178,7 +178,7 @@ static void enter_queue(cl_command_queue queue, cl_event event) {
     event->command->order = atomic_fetch_add_explicit(&entered, 1, memory_order_relaxed) + 1;
     event->previous = queue->last;
     event->next = NULL;
-    event->number = queue->last ? queue->last->number + 1 : 0;
+    event->number = queue->numbers++;
     if (queue->last)
         queue->last->next = event;
     else

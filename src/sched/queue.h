@@ -16,6 +16,7 @@ struct _cl_command_queue {
     bool strict;  /* TUTTI_ORDER=strict: each command waits for the one before it */
     /* Guarded by context->graph.lock. */
     cl_event first, last;   /* commands not yet published, in order; each holds a reference */
+    cl_ulong numbers;       /* so many commands ever were there, each of which has its number */
     cl_event last_host;     /* in-order: the last one not done that uses the program's memory */
     unsigned held;          /* in-order: how many commands are held (hold.h) */
     atomic_uint host_waits; /* in-order: not 0: lately some waited for such a one's memory */
