@@ -9,6 +9,16 @@ enum { N = 1280 << 10 };
 
 enum { FRAMES = 10 };
 
+/* Kernels take longer from here on, until slow_set_length, and are known to. */
+static void lengthen(void) {
+    enum { LONGER = 200000 /* ns */ };
+    slow_set_length(LONGER);
+    for (int i = 0; i < 2 * WARM; i++) {
+        send(1);
+        ck_ok(clFinish(queue));
+    }
+}
+
 static int count_apart(void) { return test_log_count(" commands in lane "); }
 
 START_TEST(of_frames) {
@@ -30,14 +40,10 @@ END_TEST
  * collected with the kernels and the download of the one before it, and came after both.
  */
 START_TEST(of_frames_far_ahead) {
-    enum { LONGER = 200000 /* ns */, MANY = 80, SOME = 2 * WARM };
+    enum { MANY = 80 };
     int wrong = 0;
     begin();
-    slow_set_length(LONGER);
-    for (int i = 0; i < SOME; i++) {
-        send(1);
-        ck_ok(clFinish(queue));
-    }
+    lengthen();
     send(MANY);
     ck_ok(clFinish(queue));
     take_aside(0);
@@ -84,14 +90,10 @@ END_TEST
  * got the transfers between them, for as long as the program did not wait.
  */
 START_TEST(of_a_long_stream) {
-    enum { LONGER = 200000 /* ns */, MANY = 80, SOME = 2 * WARM, ATTEMPTS = 8 };
+    enum { MANY = 80, ATTEMPTS = 8 };
     int wrong = 0, collected, attempts = 0;
     begin();
-    slow_set_length(LONGER);
-    for (int i = 0; i < SOME; i++) {
-        send(1);
-        ck_ok(clFinish(queue));
-    }
+    lengthen();
     do {
         send(MANY);
         ck_ok(clFinish(queue));
@@ -130,16 +132,12 @@ static int count_late(cl_event *events, int count) {
  * the one before it.
  */
 START_TEST(of_frames_with_times) {
-    enum { LONGER = 200000 /* ns */, MANY = 24, SOME = 2 * WARM, ATTEMPTS = 8 };
+    enum { MANY = 24, ATTEMPTS = 8 };
     cl_event ends[MANY][2];
     int wrong = 0, aside, attempts = 0;
     begin();
     cl_command_queue plain = begin_times();
-    slow_set_length(LONGER);
-    for (int i = 0; i < SOME; i++) {
-        send(1);
-        ck_ok(clFinish(queue));
-    }
+    lengthen();
     do {
         send(MANY);
         ck_ok(clFinish(queue));
