@@ -31,6 +31,8 @@ static struct {
         unsigned queue;
     } kernel[SLOW_KERNELS];
     unsigned busy, most_busy; /* queues with kernels: now, and at most since that was asked */
+    unsigned awaited;         /* no kernel is over before so many are busy, */
+    cl_ulong patience;        /* or this time has come */
     unsigned long enqueued, enqueued_beside;
 } slow;
 
@@ -43,6 +45,8 @@ static cl_ulong slow_now(void) {
 /* Opens the gates of those whose time has come; returns when the next one's does. Lock held. */
 static cl_ulong slow_open(void) {
     cl_ulong now = slow_now(), next = now + 1000000000u;
+    if (slow.most_busy < slow.awaited && now < slow.patience)
+        return slow.patience;
     for (unsigned i = 0; i < SLOW_KERNELS; i++) {
         cl_event gate = slow.kernel[i].gate;
         if (gate && slow.kernel[i].end <= now) {
@@ -74,6 +78,15 @@ static inline unsigned long slow_set_length(cl_ulong length) {
  * long. It is less than the machine has run for, as a START is so much before its END.
  */
 #define SLOW_HELD ((cl_ulong)100 * 1000000000u)
+
+/* However slow the machine is: the next kernels end when so many execute at once; 10 s at most. */
+static inline void slow_await_busy(unsigned queues) {
+    pthread_mutex_lock(&slow.lock);
+    slow.most_busy = slow.busy;
+    slow.awaited = queues;
+    slow.patience = slow_now() + (cl_ulong)10 * 1000000000u;
+    pthread_mutex_unlock(&slow.lock);
+}
 
 /* All kernels that were enqueued are over now. */
 static inline void slow_end_all(void) {

@@ -30,9 +30,7 @@ static void begin(void) {
             mix_from(queue, i, (i + 1) % BUFFERS, (i + 2) % BUFFERS);
             ck_ok(clFinish(queue));
         }
-    pthread_mutex_lock(&slow.lock);
-    slow.most_busy = 0;
-    pthread_mutex_unlock(&slow.lock);
+    slow_await_busy(0);
 }
 
 /* Returns how many executed at the same time. */
@@ -46,6 +44,7 @@ static unsigned end(void) {
 
 START_TEST(of_one_queue) {
     begin();
+    slow_await_busy(9);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < BUFFERS; i++)
             add_by(queue, i, 1);
@@ -59,6 +58,7 @@ START_TEST(of_several_queues) {
     cl_command_queue queues[QUEUES];
     begin();
     open_queues(queues, QUEUES, 0);
+    slow_await_busy(9);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < BUFFERS; i++)
             add_by(queues[i % QUEUES], i, 1);
@@ -73,6 +73,7 @@ END_TEST
 /* Each chain by itself, all of them at the same time. */
 START_TEST(of_chains) {
     begin();
+    slow_await_busy(5);
     for (unsigned round = 0; round < ROUNDS; round++) {
         for (unsigned i = 0; i < BUFFERS; i++)
             add_by(queue, i, (cl_int)(round + i));
@@ -92,6 +93,8 @@ START_TEST(that_read_the_same) {
     for (unsigned round = 0; round < ROUNDS; round++) {
         add_by(queue, 0, 5);
         ck_ok(clFinish(queue));
+        if (round == 1) /* how long they take is known */
+            slow_await_busy(9);
         for (unsigned i = 1; i < BUFFERS; i++)
             mix_from(queue, i, 0, 0);
         ck_ok(clFinish(queue));
@@ -112,6 +115,10 @@ static void draw_commands(cl_command_queue_properties properties) {
     cl_uint state = 12345;
     begin();
     open_queues(queues, QUEUES, properties);
+    slow_await_busy(3);
+    for (unsigned i = 0; i < BUFFERS; i++)
+        add_by(queues[0], i, 1);
+    ck_ok(clFinish(queues[0]));
     for (unsigned i = 0; i < RANDOM; i++) {
         cl_uint drawn = state = state * 1664525 + 1013904223;
         unsigned to = (drawn >> 8) % BUFFERS, a = (drawn >> 16) % BUFFERS;
