@@ -8,6 +8,8 @@ enum { N = 16, BUFFERS = 24 };
 #include "mixing.h"
 #include "slow_gpu.h"
 
+#include <stdatomic.h>
+
 enum { ROUNDS = 12, RANDOM = 600, QUEUES = 4 };
 
 static const char source[] =
@@ -19,6 +21,22 @@ static void add_by(cl_command_queue on, unsigned i, cl_int by) { add_in_groups(o
 
 static void mix_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) {
     mix_in_groups(on, to, a, b, 0);
+}
+
+static pthread_t unmarked; /* this thread gets no markers */
+static atomic_uint refused;
+
+static cl_int CL_API_CALL enqueue_marker(cl_command_queue on, cl_uint count, const cl_event *list,
+                                         cl_event *event) {
+    if (!pthread_equal(pthread_self(), unmarked))
+        return real.clEnqueueMarkerWithWaitList(on, count, list, event);
+    atomic_fetch_add(&refused, 1);
+    return CL_OUT_OF_RESOURCES;
+}
+
+static void change(cl_icd_dispatch *driver) {
+    slow_change(driver);
+    driver->clEnqueueMarkerWithWaitList = enqueue_marker;
 }
 
 /* How long they take is known then, and their memory is on the device. */
@@ -108,6 +126,26 @@ START_TEST(that_read_the_same) {
 }
 END_TEST
 
+/* A lane that the driver makes no marker for is waited for. */
+START_TEST(behind_one_without_a_marker) {
+    cl_command_queue profiled = make_queue(CL_QUEUE_PROFILING_ENABLE);
+    begin();
+    unmarked = pthread_self();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        cl_event event;
+        add_by(queue, 0, 1);
+        give(profiled, add_to, N, 0, &event);
+        expected[0] += 1;
+        ck_ok(clWaitForEvents(1, &event));
+        ck_ok(clReleaseEvent(event));
+    }
+    finish_queues(&profiled, 1);
+    unmarked = 0;
+    end();
+    ck_assert_uint_gt(atomic_load(&refused), 0);
+}
+END_TEST
+
 /* The order of each queue is that of one after the other, and of all queues, with a wait between.
  */
 static void draw_commands(cl_command_queue_properties properties) {
@@ -169,8 +207,9 @@ int main(int argc, char **argv) {
                                   of_several_queues,
                                   of_chains,
                                   that_read_the_same,
+                                  behind_one_without_a_marker,
                                   in_any_order,
                                   in_any_order_with_profiling,
                                   but_none_with_many_items};
-    return test_main_gpu(argc, argv, tests, COUNT(tests), slow_change);
+    return test_main_gpu(argc, argv, tests, COUNT(tests), change);
 }

@@ -465,7 +465,7 @@ cl_int tutti_lanes_join(struct tutti_batch *batch) {
             tutti_direct_streams(device) ? lanes[device->index].tail[lane] : find_end(batch, lane);
         if (end[count])
             count++;
-        else if (tutti_driver_finish(device, tutti_lanes_queue(device, lane)) != CL_SUCCESS)
+        else if (device->dispatch->clFinish(tutti_lanes_queue(device, lane)) != CL_SUCCESS)
             error = CL_OUT_OF_RESOURCES;
     }
     if (count && error == CL_SUCCESS)
