@@ -23,12 +23,12 @@ static void mix_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) {
     mix_in_groups(on, to, a, b, 0);
 }
 
-static pthread_t unmarked; /* this thread gets no markers */
+static _Thread_local bool unmarked; /* this thread gets no markers */
 static atomic_uint refused;
 
 static cl_int CL_API_CALL enqueue_marker(cl_command_queue on, cl_uint count, const cl_event *list,
                                          cl_event *event) {
-    if (!pthread_equal(pthread_self(), unmarked))
+    if (!unmarked)
         return real.clEnqueueMarkerWithWaitList(on, count, list, event);
     atomic_fetch_add(&refused, 1);
     return CL_OUT_OF_RESOURCES;
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(behind_one_without_a_marker) {
     cl_command_queue profiled = make_queue(CL_QUEUE_PROFILING_ENABLE);
     begin();
-    unmarked = pthread_self();
+    unmarked = true;
     for (unsigned round = 0; round < ROUNDS; round++) {
         cl_event event;
         add_by(queue, 0, 1);
@@ -140,7 +140,7 @@ START_TEST(behind_one_without_a_marker) {
         ck_ok(clReleaseEvent(event));
     }
     finish_queues(&profiled, 1);
-    unmarked = 0;
+    unmarked = false;
     end();
     ck_assert_uint_gt(atomic_load(&refused), 0);
 }
