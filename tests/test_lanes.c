@@ -8,8 +8,6 @@ enum { N = 16, BUFFERS = 24 };
 #include "mixing.h"
 #include "slow_gpu.h"
 
-#include <stdatomic.h>
-
 enum { ROUNDS = 12, RANDOM = 600, QUEUES = 4 };
 
 static const char source[] =
@@ -24,13 +22,13 @@ static void mix_from(cl_command_queue on, unsigned to, unsigned a, unsigned b) {
 }
 
 static _Thread_local bool unmarked; /* this thread gets no markers */
-static atomic_uint refused;
+static unsigned refused;            /* so many of its own */
 
 static cl_int CL_API_CALL enqueue_marker(cl_command_queue on, cl_uint count, const cl_event *list,
                                          cl_event *event) {
     if (!unmarked)
         return real.clEnqueueMarkerWithWaitList(on, count, list, event);
-    atomic_fetch_add(&refused, 1);
+    refused++;
     return CL_OUT_OF_RESOURCES;
 }
 
@@ -134,7 +132,7 @@ START_TEST(behind_one_without_a_marker) {
     for (unsigned round = 0; round < ROUNDS; round++) {
         cl_event event;
         add_by(queue, 0, 1);
-        give(profiled, add_to, N, 0, &event);
+        give(profiled, add_to, N, 0, &event); /* the same once more */
         expected[0] += 1;
         ck_ok(clWaitForEvents(1, &event));
         ck_ok(clReleaseEvent(event));
@@ -142,7 +140,7 @@ START_TEST(behind_one_without_a_marker) {
     finish_queues(&profiled, 1);
     unmarked = false;
     end();
-    ck_assert_uint_gt(atomic_load(&refused), 0);
+    ck_assert_uint_gt(refused, 0);
 }
 END_TEST
 
@@ -153,10 +151,6 @@ static void draw_commands(cl_command_queue_properties properties) {
     cl_uint state = 12345;
     begin();
     open_queues(queues, QUEUES, properties);
-    slow_await_busy(3);
-    for (unsigned i = 0; i < BUFFERS; i++)
-        add_by(queues[0], i, 1);
-    ck_ok(clFinish(queues[0]));
     for (unsigned i = 0; i < RANDOM; i++) {
         cl_uint drawn = state = state * 1664525 + 1013904223;
         unsigned to = (drawn >> 8) % BUFFERS, a = (drawn >> 16) % BUFFERS;

@@ -458,7 +458,7 @@ cl_int tutti_lanes_join(struct tutti_batch *batch) {
     after &= ~tutti_lane_bit(batch->lane);
     if (!after)
         return CL_SUCCESS;
-    tutti_driver_take(device);
+    tutti_driver_take(device); /* so not tutti_driver_finish, which takes it as well */
     for (; after && error == CL_SUCCESS; after &= after - 1) {
         unsigned lane = tutti_lane_first(after);
         end[count] =
