@@ -29,6 +29,7 @@ static struct {
         cl_event gate; /* NULL: free */
         cl_ulong end;
         unsigned queue;
+        unsigned long before; /* so many were enqueued before */
     } kernel[SLOW_KERNELS];
     unsigned busy, most_busy; /* queues with kernels: now, and at most since that was asked */
     unsigned awaited;         /* no kernel is over before so many are busy, */
@@ -88,17 +89,22 @@ static inline void slow_await_busy(unsigned queues) {
     pthread_mutex_unlock(&slow.lock);
 }
 
-/* All kernels that were enqueued are over now. */
-static inline void slow_end_all(void) {
+/*
+ * The kernels that were enqueued when so many were, and fewer than that, are over now; what is next
+ * on their queues begins then.
+ */
+static inline void slow_end_between(unsigned long from, unsigned long to) {
     pthread_mutex_lock(&slow.lock);
     cl_ulong now = slow_now();
-    for (unsigned i = 0; i < SLOW_QUEUES; i++)
-        slow.queue[i].free = now;
     for (unsigned i = 0; i < SLOW_KERNELS; i++)
-        slow.kernel[i].end = now;
+        if (slow.kernel[i].gate && slow.kernel[i].before >= from && slow.kernel[i].before < to)
+            slow.kernel[i].end = slow.queue[slow.kernel[i].queue].free = now;
     pthread_cond_signal(&slow.more);
     pthread_mutex_unlock(&slow.lock);
 }
+
+/* All kernels that were enqueued are over now. */
+static inline void slow_end_all(void) { slow_end_between(0, ~0ul); }
 
 /* Waits until so many were enqueued: a worker may have got the last ones. False: they were not. */
 static inline bool slow_await(unsigned long kernels) {
@@ -152,7 +158,7 @@ static bool slow_put(cl_command_queue on, cl_event gate) {
     slow.kernel[i].gate = gate;
     slow.kernel[i].end = start + slow.length;
     slow.kernel[i].queue = place;
-    slow.enqueued++;
+    slow.kernel[i].before = slow.enqueued++;
     pthread_cond_signal(&slow.more);
     return true;
 }

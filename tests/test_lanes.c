@@ -124,6 +124,43 @@ START_TEST(that_read_the_same) {
 }
 END_TEST
 
+/* StarPU gets this kernel, as it must come after two that are in lanes of their own. */
+static void add_for_StarPU(unsigned i, cl_event *event) {
+    cl_int by = 5;
+    for (unsigned k = 1; k < 3; k++)
+        mix_from(queue, i + k, i, i + 10);
+    ck_ok(clSetKernelArg(add_to, 0, sizeof(buffer[i]), &buffer[i]));
+    ck_ok(clSetKernelArg(add_to, 1, sizeof(by), &by));
+    give(queue, add_to, N, 0, event);
+    expected[i] += by;
+}
+
+/*
+ * What StarPU has reads a buffer that a kernel past StarPU reads meanwhile, and the next one in its
+ * lane writes it: that comes after both.
+ */
+START_TEST(that_read_what_StarPU_reads) {
+    cl_event first, second;
+    begin();
+    unsigned long kernels = slow_set_length(SLOW_HELD);
+    add_for_StarPU(0, &first);
+    add_for_StarPU(3, &second);
+    mix_from(queue, 3, 0, 19); /* when the first one is over, StarPU has it, for the second one */
+    mix_from(queue, 8, 21, 19);
+    ck_assert(slow_await(kernels + 5));
+    slow_set_length(300000);
+    slow_end_between(kernels, kernels + 2);
+    ck_ok(clWaitForEvents(1, &first));
+    usleep(3000); /* for StarPU to get it */
+    add_by(queue, 19, 1);
+    slow_end_all();
+    ck_ok(clWaitForEvents(1, &second));
+    ck_ok(clReleaseEvent(first));
+    ck_ok(clReleaseEvent(second));
+    end();
+}
+END_TEST
+
 /* A lane that the driver makes no marker for is waited for. */
 START_TEST(behind_one_without_a_marker) {
     cl_command_queue profiled = make_queue(CL_QUEUE_PROFILING_ENABLE);
@@ -197,13 +234,9 @@ START_TEST(but_none_with_many_items) {
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {of_one_queue,
-                                  of_several_queues,
-                                  of_chains,
-                                  that_read_the_same,
-                                  behind_one_without_a_marker,
-                                  in_any_order,
-                                  in_any_order_with_profiling,
-                                  but_none_with_many_items};
+    const TTest *const tests[] = {
+        of_one_queue,       of_several_queues,           of_chains,
+        that_read_the_same, that_read_what_StarPU_reads, behind_one_without_a_marker,
+        in_any_order,       in_any_order_with_profiling, but_none_with_many_items};
     return test_main_gpu(argc, argv, tests, COUNT(tests), change);
 }

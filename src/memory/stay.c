@@ -51,6 +51,13 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
     return good ? stay : NULL;
 }
 
+bool tutti_stay_goes_on(const struct tutti_stay *stay) {
+    pthread_mutex_lock(&lock);
+    bool goes_on = stay->view->stay == stay;
+    pthread_mutex_unlock(&lock);
+    return goes_on;
+}
+
 bool tutti_stay_orders(struct tutti_view *view, const struct tutti_real_device *device,
                        enum starpu_data_access_mode mode) {
     pthread_mutex_lock(&lock);

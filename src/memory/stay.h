@@ -64,6 +64,12 @@ struct tutti_stay *tutti_stay_take(struct tutti_view *view, const struct tutti_r
                                    enum starpu_data_access_mode mode);
 
 /*
+ * Is it still the view's? Else what wants the view waits for its end, and comes before all that is
+ * next. By the dispatching thread.
+ */
+bool tutti_stay_goes_on(const struct tutti_stay *stay);
+
+/*
  * The view's stay, if it is good for that mode once it is acquired, on any device: a reference.
  * Else NULL. One that StarPU does not know of is good for any. By the dispatching thread.
  */

@@ -179,7 +179,7 @@ static bool find(struct addition *addition, unsigned i) {
                                      .kept = own ? NULL : mem};
     addition->fresh += !own;
     if (!stay || (writes && !stay->writes) || (stay->early && !stay->brought) ||
-        !is_in_order(view, stay, batch))
+        (own && !tutti_stay_goes_on(stay)) || !is_in_order(view, stay, batch))
         return false;
     use->storage = atomic_load(&stay->storage);
     return use->storage && (addition->task ? use->storage->mem && !use->storage->bytes
