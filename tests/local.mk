@@ -100,6 +100,7 @@ TUTTI_TESTS = \
 	tests/test_traffic \
 	tests/test_memory \
 	tests/test_relay \
+	tests/test_relay_gpus \
 	tests/test_peers \
 	tests/test_peer_choice \
 	tests/test_overwrite \
@@ -487,6 +488,10 @@ tests_test_memory_LDADD = $(TEST_LIBS)
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_relay_LDADD = $(TEST_LIBS)
+tests_test_relay_gpus_SOURCES = tests/test_relay_gpus.c tests/across.h tests/pocl_gpu.h \
+	tests/pocl_table.h tests/traffic.h
+tests_test_relay_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_relay_gpus_LDADD = $(TEST_LIBS)
 tests_test_peers_SOURCES = tests/test_peers.c tests/across.h tests/traffic.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_peers_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_peers_LDADD = $(TEST_LIBS)

@@ -122,13 +122,27 @@ static bool streams(struct tutti_view *view) {
     return clear;
 }
 
-static cl_int stream(struct tutti_view *view, const struct tutti_copy *source,
-                     const struct tutti_copy *target, char *home) {
+/*
+ * Through home memory, which has the bytes then, if there is any: to lock pages for it takes longer
+ * than such copies, and keeps the driver from all else. False: home memory is still owed them.
+ */
+static bool stream(struct tutti_view *view, const struct tutti_copy *source,
+                   const struct tutti_copy *target) {
     struct tutti_region whole = tutti_view_whole(view);
     struct tutti_place start = tutti_place_linear(0, view->size);
     struct tutti_place at_home = tutti_view_at_home(view, &start);
     struct tutti_copy_end from = {view, source, &start}, to = {view, target, &start};
-    return tutti_stream_copy(&from, &to, home, &at_home, &whole);
+    cl_int error = CL_SUCCESS;
+    bool by_home = tutti_shape_is_boxed(&view->shape) || tutti_view_has_home(view) ||
+                   !tutti_stream_pass(&from, &to, &whole, &error);
+    char *home = by_home ? tutti_view_home(view) : NULL;
+    if (by_home)
+        error =
+            home ? tutti_stream_copy(&from, &to, home, &at_home, &whole) : CL_OUT_OF_HOST_MEMORY;
+    if (error != CL_SUCCESS)
+        tutti_log(ERROR, "%s: a transfer to %s failed with %d", source->device->name,
+                  target->device->name, error);
+    return by_home;
 }
 
 /* By the driver of both devices: home memory is owed the bytes still. */
@@ -152,15 +166,11 @@ static void relay(struct tutti_view *view, struct tutti_real_device *target,
     struct tutti_copy from = copy_of(device_at(debtor), storage_on(view, debtor));
     struct tutti_copy to = copy_of(target, storage);
     bool both = from.mem && to.mem && !storage->at_home, paid = true;
-    char *home;
     if (both && copy_directly(view, &from, &to)) {
         paid = false;
-    } else if (both && streams(view) && (home = tutti_view_home(view))) {
+    } else if (both && streams(view)) {
         tutti_log(DEBUG, "%s: %zu bytes on to %s", debtor->name, view->size, target->name);
-        cl_int error = stream(view, &from, &to, home);
-        if (error != CL_SUCCESS)
-            tutti_log(ERROR, "%s: a transfer to %s failed with %d", debtor->name, target->name,
-                      error);
+        paid = stream(view, &from, &to);
     } else {
         bring_home(view, debtor);
         tutti_hop_up(view, target, storage, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "memory/stream.h"
 
+#include "memory/pinned.h"
 #include "sched/link.h"
 
 /* Small enough that the second link does not wait long, and worth a command of each driver. */
@@ -12,7 +13,7 @@ struct stream {
     const struct tutti_copy_end *source, *target;
     struct tutti_place from, to;
     char *memory;
-    const struct tutti_place *here;
+    const struct tutti_place *here; /* NULL: each passage has a chunk of the memory */
     const struct tutti_region *region;
     struct tutti_cut cut;
     cl_int error; /* the first one; then no further chunk is begun */
@@ -22,16 +23,24 @@ struct stream {
 struct passage {
     struct tutti_region part;
     size_t offset[3];
+    struct tutti_place here;
     cl_event down, up; /* NULL: none under way */
 };
 
 static void start(struct stream *stream, struct passage *passage, bool up, cl_event *event) {
     const struct tutti_copy_end *end = up ? stream->target : stream->source;
     struct tutti_place there = tutti_place_moved(up ? &stream->to : &stream->from, passage->offset);
-    struct tutti_place here = tutti_place_moved(stream->here, passage->offset);
     if (stream->error == CL_SUCCESS)
-        stream->error = tutti_copy_start(end->view, end->copy, up, &there, stream->memory, &here,
-                                         &passage->part, event);
+        stream->error = tutti_copy_start(end->view, end->copy, up, &there, stream->memory,
+                                         &passage->here, &passage->part, event);
+}
+
+/* Chunk i is in that passage. */
+static void enter(const struct stream *stream, struct passage *passage, size_t i) {
+    passage->part = tutti_cut_part(&stream->cut, stream->region, i, passage->offset);
+    passage->here = stream->here ? tutti_place_moved(stream->here, passage->offset)
+                                 : tutti_place_linear(i % AT_ONCE * stream->cut.chunk.size[0],
+                                                      passage->part.size[0]);
 }
 
 /* Chunk i begins to come down when its passage is free, and then chunk i - AT_ONCE + 1 to go up. */
@@ -42,7 +51,7 @@ static void move_all(struct stream *stream) {
         struct passage *p = &passages[i % AT_ONCE];
         tutti_copy_end(stream->target->copy, &p->up, &stream->error);
         if (i < count) {
-            p->part = tutti_cut_part(&stream->cut, stream->region, i, p->offset);
+            enter(stream, p, i);
             start(stream, p, false, &p->down);
         }
         size_t rising = i + 1 - AT_ONCE; /* beyond all chunks while there is none */
@@ -54,14 +63,18 @@ static void move_all(struct stream *stream) {
     }
 }
 
-cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
-                         char *memory, const struct tutti_place *here,
-                         const struct tutti_region *region) {
-    size_t bytes = tutti_region_bytes(region), chunk = bytes / AT_ONCE;
+static size_t chunk_of(const struct tutti_region *region) {
+    size_t chunk = tutti_region_bytes(region) / AT_ONCE;
+    chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
+    return chunk > LARGEST_CHUNK ? LARGEST_CHUNK : chunk ? chunk : SMALLEST_CHUNK;
+}
+
+static cl_int copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
+                   char *memory, const struct tutti_place *here,
+                   const struct tutti_region *region) {
+    size_t bytes = tutti_region_bytes(region);
     if (!source->copy->mem || !target->copy->mem)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
-    chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
-    chunk = chunk > LARGEST_CHUNK ? LARGEST_CHUNK : chunk ? chunk : SMALLEST_CHUNK;
     struct stream stream = {
         .source = source,
         .target = target,
@@ -70,7 +83,7 @@ cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti
         .memory = memory,
         .here = here,
         .region = region,
-        .cut = tutti_region_cut(region, chunk),
+        .cut = tutti_region_cut(region, chunk_of(region)),
         .error = CL_SUCCESS,
     };
     const struct tutti_real_device *first = source->copy->device, *last = target->copy->device;
@@ -82,4 +95,22 @@ cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti
     tutti_link_end(last, TUTTI_UPLOAD, bytes);
     tutti_link_end(first, TUTTI_DOWNLOAD, bytes);
     return stream.error;
+}
+
+cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
+                         char *memory, const struct tutti_place *here,
+                         const struct tutti_region *region) {
+    return copy(source, target, memory, here, region);
+}
+
+bool tutti_stream_pass(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
+                       const struct tutti_region *region, cl_int *error) {
+    size_t bytes = tutti_region_bytes(region), chunk = chunk_of(region);
+    size_t all = bytes < AT_ONCE * chunk ? bytes : AT_ONCE * chunk;
+    struct tutti_pinned *ring = tutti_pinned_allocate(all);
+    if (!ring)
+        return false;
+    *error = copy(source, target, tutti_pinned_bytes(ring), NULL, region);
+    tutti_pinned_free(ring);
+    return true;
 }

@@ -240,6 +240,13 @@ void *tutti_view_home(struct tutti_view *view) {
     return home;
 }
 
+bool tutti_view_has_home(struct tutti_view *view) {
+    pthread_mutex_lock(&view->lock);
+    bool made = view->home != NULL;
+    pthread_mutex_unlock(&view->lock);
+    return made;
+}
+
 /* From the first byte of the home memory to the last, padding between included. */
 static size_t home_bytes(const struct tutti_view *view) {
     static const struct tutti_place start;

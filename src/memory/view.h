@@ -196,6 +196,7 @@ void tutti_view_destroy(struct tutti_view *view);
  * bytes move between it and a device.
  */
 void *tutti_view_home(struct tutti_view *view);
+bool tutti_view_has_home(struct tutti_view *view); /* is it made? */
 void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
                           size_t bytes);
 

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: what goes from one GPU to the other through page-locked memory. PoCL stands in for
+ * two.
+ */
+#include "pocl_gpu.h"
+
+#define ACROSS_LOGGED "bytes on to"
+#include "across.h"
+
+/* Since the last call: did bytes go on, and was memory locked for all of them? */
+static void look(bool *went_on, bool *locked) {
+    char line[512];
+    FILE *log = test_log_open();
+    *went_on = *locked = false;
+    ck_assert_ptr_nonnull(log);
+    while (fgets(line, sizeof(line), log)) {
+        const char *what = strstr(line, "page-locked ");
+        *went_on |= strstr(line, ACROSS_LOGGED) != NULL;
+        *locked |= what && atol(what + strlen("page-locked ")) >= BYTES;
+    }
+    test_log_close(log);
+}
+
+/* What only devices use gets no memory of the host's, though it wanders; the host may want it yet.
+ */
+START_TEST(a_buffer_of_devices) {
+    enum { PART = 1 << 20 };
+    skip_if(real_devices() < 2, "one real device only");
+    open_all();
+    cl_mem ramp = make_ramp(), buffer = make_buffer(0, BYTES, NULL);
+    bool went_on, locked;
+    cl_int first;
+
+    copy_to(ramp, buffer, INTS);
+    ck_ok(clFinish(queue));
+    moves();
+    for (int i = 0; i < STEPS; i++)
+        add_to(buffer, 1, INTS);
+    ck_ok(clFinish(queue));
+    look(&went_on, &locked);
+    ck_assert(went_on && !locked);
+    ck_ok(clReleaseMemObject(ramp)); /* what was locked for that would be used again */
+    read_ints(buffer, &first, 1);
+    ck_assert_int_eq(first, STEPS);
+    for (int i = 0; i < STEPS; i++) {
+        add_to(buffer, 1, INTS);
+        cl_int *mapped = clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                            PART, PART, 0, NULL, NULL, &error);
+        ck_ok(error);
+        ck_assert_int_eq(mapped[0], PART / 4 + STEPS + i + 1);
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+    }
+    ck_ramp(buffer, 2 * STEPS);
+    ck_ok(clReleaseMemObject(buffer));
+    close_all();
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {a_buffer_of_devices, ACROSS_TESTS};
+
+    across_set("staged");
+    return pocl_gpu_begin("pthread pthread", NULL)
+               ? test_main_logged(argc, argv, tests, COUNT(tests))
+               : 0;
+}
