@@ -19,7 +19,8 @@
 
 /* The home memory for a use by the host; NULL when out of memory. */
 static void *open_home(struct tutti_view *view, bool writes) {
-    return tutti_svm_home_use(view, NULL, writes) == CL_SUCCESS ? tutti_view_home(view) : NULL;
+    return tutti_svm_home_use(view, NULL, writes) == CL_SUCCESS ? tutti_view_home_for_once(view)
+                                                                : NULL;
 }
 
 /* What a part of a view is read from: home memory if it is valid, else a device. */

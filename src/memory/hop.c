@@ -156,11 +156,11 @@ static int download(struct tutti_view *view, struct tutti_real_device *device,
     return hand_to_starpu(device, TUTTI_DOWNLOAD, view->size, real, event);
 }
 
-/* The program's memory that is not page-locked goes in chunks where that is faster. */
+/* Home memory that is not page-locked goes in chunks where that is faster. */
 static bool is_staged(struct tutti_real_device *device, const struct tutti_storage *storage,
                       struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
-    bool pageable = view->home_is_users && !view->mapped;
+    bool pageable = view->home && !view->pinned && !view->mapped;
     pthread_mutex_unlock(&view->lock);
     return pageable && storage->mem && !storage->bytes &&
            tutti_transfer_path_threads(device, view->size) &&

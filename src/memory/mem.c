@@ -152,7 +152,8 @@ static cl_mem create(cl_context context, cl_mem_object_type type, cl_mem_flags f
 /* Fills the home memory of a new object from the program's memory. */
 static bool copy_in(cl_mem mem, const void *host_ptr, const struct tutti_place *from) {
     static const struct tutti_place start;
-    void *home = tutti_view_home(mem->view);
+    void *home = mem->flags & CL_MEM_ALLOC_HOST_PTR ? tutti_view_home(mem->view)
+                                                    : tutti_view_home_for_once(mem->view);
     if (!home)
         return false;
     struct tutti_place to = tutti_view_at_home(mem->view, &start);

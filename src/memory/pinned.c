@@ -70,17 +70,22 @@ static struct tutti_pinned **find(struct tutti_pinned **link, size_t size) {
     return *link ? link : NULL;
 }
 
-/* A kept block of that size, now in use; else books `size` bytes when there is room. */
-static struct tutti_pinned *reuse(size_t size, bool *room) {
-    struct tutti_pinned *found = NULL;
-    pthread_mutex_lock(&pins.lock);
+/* A kept block of that size, now in use. Lock held. */
+static struct tutti_pinned *take_kept(size_t size) {
     struct tutti_pinned **link = find(&pins.kept, size);
-    if (link) {
-        found = *link;
+    struct tutti_pinned *found = link ? *link : NULL;
+    if (found) {
         *link = found->next;
         found->next = pins.used;
         pins.used = found;
     }
+    return found;
+}
+
+/* The same; if there is none, books `size` bytes when there is room. */
+static struct tutti_pinned *reuse(size_t size, bool *room) {
+    pthread_mutex_lock(&pins.lock);
+    struct tutti_pinned *found = take_kept(size);
     *room = !found && pins.bytes + size <= tutti_pinned_limit();
     if (*room)
         pins.bytes += size;
@@ -150,6 +155,13 @@ struct tutti_pinned *tutti_pinned_allocate(size_t size) {
         pinned = reuse(size, &room);
     }
     return room ? create(device, NULL, size) : pinned;
+}
+
+struct tutti_pinned *tutti_pinned_take_kept(size_t size) {
+    pthread_mutex_lock(&pins.lock);
+    struct tutti_pinned *found = take_kept(class_of(size));
+    pthread_mutex_unlock(&pins.lock);
+    return found;
 }
 
 void *tutti_pinned_bytes(const struct tutti_pinned *pinned) { return pinned->bytes; }

@@ -16,6 +16,8 @@ struct tutti_pinned;
 /* NULL when there is no GPU, the limit is reached, or the driver refuses: any memory serves then.
  */
 struct tutti_pinned *tutti_pinned_allocate(size_t size);
+/* The same, but only of what is kept: NULL if that has none of the size. */
+struct tutti_pinned *tutti_pinned_take_kept(size_t size);
 void *tutti_pinned_bytes(const struct tutti_pinned *pinned);
 
 /* Locks the program's pages, until tutti_pinned_free. NULL as above. */

@@ -123,7 +123,7 @@ static bool streams(struct tutti_view *view) {
 }
 
 /*
- * Through home memory, which has the bytes then, if there is any: to lock pages for it takes longer
+ * Through home memory, which has the bytes then, if that is page-locked: to lock it takes longer
  * than such copies, and keeps the driver from all else. False: home memory is still owed them.
  */
 static bool stream(struct tutti_view *view, const struct tutti_copy *source,
@@ -133,7 +133,7 @@ static bool stream(struct tutti_view *view, const struct tutti_copy *source,
     struct tutti_place at_home = tutti_view_at_home(view, &start);
     struct tutti_copy_end from = {view, source, &start}, to = {view, target, &start};
     cl_int error = CL_SUCCESS;
-    bool by_home = tutti_shape_is_boxed(&view->shape) || tutti_view_has_home(view) ||
+    bool by_home = tutti_shape_is_boxed(&view->shape) || tutti_view_has_locked_home(view) ||
                    !tutti_stream_pass(&from, &to, &whole, &error);
     char *home = by_home ? tutti_view_home(view) : NULL;
     if (by_home)

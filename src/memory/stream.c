@@ -7,7 +7,8 @@
 /* Small enough that the second link does not wait long, and worth a command of each driver. */
 #define LARGEST_CHUNK ((size_t)4 << 20)
 #define SMALLEST_CHUNK ((size_t)1 << 20)
-#define AT_ONCE 8 /* chunks */
+#define MOST 8 /* chunks on their way at once, */
+#define FEW 4  /* and of those that share memory, which is the shorter to lock */
 
 struct stream {
     const struct tutti_copy_end *source, *target;
@@ -16,6 +17,7 @@ struct stream {
     const struct tutti_place *here; /* NULL: each passage has a chunk of the memory */
     const struct tutti_region *region;
     struct tutti_cut cut;
+    size_t at_once;
     cl_int error; /* the first one; then no further chunk is begun */
 };
 
@@ -38,33 +40,34 @@ static void start(struct stream *stream, struct passage *passage, bool up, cl_ev
 /* Chunk i is in that passage. */
 static void enter(const struct stream *stream, struct passage *passage, size_t i) {
     passage->part = tutti_cut_part(&stream->cut, stream->region, i, passage->offset);
-    passage->here = stream->here ? tutti_place_moved(stream->here, passage->offset)
-                                 : tutti_place_linear(i % AT_ONCE * stream->cut.chunk.size[0],
-                                                      passage->part.size[0]);
+    passage->here = stream->here
+                        ? tutti_place_moved(stream->here, passage->offset)
+                        : tutti_place_linear(i % stream->at_once * stream->cut.chunk.size[0],
+                                             passage->part.size[0]);
 }
 
-/* Chunk i begins to come down when its passage is free, and then chunk i - AT_ONCE + 1 to go up. */
+/* Chunk i begins to come down when its passage is free, and then chunk i - at_once + 1 to go up. */
 static void move_all(struct stream *stream) {
-    struct passage passages[AT_ONCE] = {{.down = NULL}};
-    size_t count = stream->cut.count;
-    for (size_t i = 0; i < count + 2 * AT_ONCE; i++) {
-        struct passage *p = &passages[i % AT_ONCE];
+    struct passage passages[MOST] = {{.down = NULL}};
+    size_t count = stream->cut.count, at_once = stream->at_once;
+    for (size_t i = 0; i < count + 2 * at_once; i++) {
+        struct passage *p = &passages[i % at_once];
         tutti_copy_end(stream->target->copy, &p->up, &stream->error);
         if (i < count) {
             enter(stream, p, i);
             start(stream, p, false, &p->down);
         }
-        size_t rising = i + 1 - AT_ONCE; /* beyond all chunks while there is none */
+        size_t rising = i + 1 - at_once; /* beyond all chunks while there is none */
         if (rising >= count)
             continue;
-        p = &passages[rising % AT_ONCE];
+        p = &passages[rising % at_once];
         tutti_copy_end(stream->source->copy, &p->down, &stream->error);
         start(stream, p, true, &p->up);
     }
 }
 
 static size_t chunk_of(const struct tutti_region *region) {
-    size_t chunk = tutti_region_bytes(region) / AT_ONCE;
+    size_t chunk = tutti_region_bytes(region) / MOST;
     chunk -= chunk % SMALLEST_CHUNK; /* so that no pixel is cut */
     return chunk > LARGEST_CHUNK ? LARGEST_CHUNK : chunk ? chunk : SMALLEST_CHUNK;
 }
@@ -84,6 +87,7 @@ static cl_int copy(const struct tutti_copy_end *source, const struct tutti_copy_
         .here = here,
         .region = region,
         .cut = tutti_region_cut(region, chunk_of(region)),
+        .at_once = here ? MOST : FEW,
         .error = CL_SUCCESS,
     };
     const struct tutti_real_device *first = source->copy->device, *last = target->copy->device;
@@ -106,7 +110,7 @@ cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti
 bool tutti_stream_pass(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                        const struct tutti_region *region, cl_int *error) {
     size_t bytes = tutti_region_bytes(region), chunk = chunk_of(region);
-    size_t all = bytes < AT_ONCE * chunk ? bytes : AT_ONCE * chunk;
+    size_t all = bytes < FEW * chunk ? bytes : FEW * chunk;
     struct tutti_pinned *ring = tutti_pinned_allocate(all);
     if (!ring)
         return false;

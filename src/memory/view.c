@@ -8,6 +8,7 @@
 #include "memory/pinned.h"
 #include "memory/relay.h"
 #include "memory/stay.h"
+#include "memory/transfer_path.h"
 #include "memory/window.h"
 #include "sched/runtime.h"
 
@@ -156,11 +157,24 @@ void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real
         tutti_storage_release(device, &view->shape, view->size, storage);
 }
 
+/* Do bytes of a buffer go to and from all memory nearly as fast as from what is page-locked? */
+static bool is_staged(const struct tutti_view *view) {
+    const struct tutti_device_list *list = tutti_devices();
+    bool staged = !tutti_shape_is_boxed(&view->shape);
+    for (unsigned d = 0; d < list->count && staged; d++)
+        staged = list->device[d]->place.devid < 0 || list->device[d]->shares_host ||
+                 tutti_transfer_path_threads(list->device[d], view->size) > 0;
+    return staged;
+}
+
 /* With the view's lock held. */
-static void *make_home(struct tutti_view *view) {
+static void *make_home(struct tutti_view *view, bool once) {
     if (view->home || tutti_kept_home_take(view))
         return view->home;
-    if (view->size >= LEAST_PINNED && (view->pinned = tutti_pinned_allocate(view->size)))
+    if (view->size >= LEAST_PINNED)
+        view->pinned = once && is_staged(view) ? tutti_pinned_take_kept(view->size)
+                                               : tutti_pinned_allocate(view->size);
+    if (view->pinned)
         view->home = tutti_pinned_bytes(view->pinned);
     if (!view->home)
         view->home = tutti_block_allocate(view->size);
@@ -171,7 +185,7 @@ const struct tutti_storage *tutti_view_make_storage(struct tutti_view *view,
                                                     const struct tutti_real_device *device) {
     static const struct tutti_storage none;
     pthread_mutex_lock(&view->lock);
-    void *home = make_home(view);
+    void *home = make_home(view, false);
     if (!view->real)
         view->real = calloc(tutti_devices()->count, sizeof(*view->real));
     struct tutti_storage *storage = view->real ? &view->real[device->index] : NULL;
@@ -233,18 +247,22 @@ void tutti_view_destroy(struct tutti_view *view) {
     pthread_mutex_destroy(&view->lock);
 }
 
-void *tutti_view_home(struct tutti_view *view) {
+static void *find_home(struct tutti_view *view, bool once) {
     pthread_mutex_lock(&view->lock);
-    void *home = make_home(view);
+    void *home = make_home(view, once);
     pthread_mutex_unlock(&view->lock);
     return home;
 }
 
-bool tutti_view_has_home(struct tutti_view *view) {
+void *tutti_view_home(struct tutti_view *view) { return find_home(view, false); }
+
+void *tutti_view_home_for_once(struct tutti_view *view) { return find_home(view, true); }
+
+bool tutti_view_has_locked_home(struct tutti_view *view) {
     pthread_mutex_lock(&view->lock);
-    bool made = view->home != NULL;
+    bool locked = view->home && view->pinned;
     pthread_mutex_unlock(&view->lock);
-    return made;
+    return locked;
 }
 
 /* From the first byte of the home memory to the last, padding between included. */

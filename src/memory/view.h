@@ -196,7 +196,12 @@ void tutti_view_destroy(struct tutti_view *view);
  * bytes move between it and a device.
  */
 void *tutti_view_home(struct tutti_view *view);
-bool tutti_view_has_home(struct tutti_view *view); /* is it made? */
+/*
+ * The same, for content that may go to devices only once: what is made now for a larger buffer is
+ * not page-locked, unless such memory is kept, as that takes longer than ten such transfers.
+ */
+void *tutti_view_home_for_once(struct tutti_view *view);
+bool tutti_view_has_locked_home(struct tutti_view *view); /* is it made, and page-locked? */
 void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
                           size_t bytes);
 
