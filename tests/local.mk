@@ -99,6 +99,7 @@ TUTTI_TESTS = \
 	tests/test_rename \
 	tests/test_traffic \
 	tests/test_memory \
+	tests/test_home \
 	tests/test_relay \
 	tests/test_relay_gpus \
 	tests/test_peers \
@@ -485,13 +486,19 @@ tests_test_memory_SOURCES = tests/test_memory.c tests/traffic.h tests/refusal.h
 tests_test_memory_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_memory_LDADD = $(TEST_LIBS)
 
+tests_test_home_SOURCES = tests/test_home.c tests/page_locked.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_home_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_home_LDADD = $(TEST_LIBS)
+
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_relay_LDADD = $(TEST_LIBS)
-tests_test_relay_gpus_SOURCES = tests/test_relay_gpus.c tests/across.h tests/pocl_gpu.h \
-	tests/pocl_table.h tests/traffic.h
+
+tests_test_relay_gpus_SOURCES = tests/test_relay_gpus.c tests/across.h tests/page_locked.h \
+	tests/pocl_gpu.h tests/pocl_table.h tests/traffic.h
 tests_test_relay_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_relay_gpus_LDADD = $(TEST_LIBS)
+
 tests_test_peers_SOURCES = tests/test_peers.c tests/across.h tests/traffic.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_peers_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_peers_LDADD = $(TEST_LIBS)

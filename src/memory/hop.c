@@ -167,14 +167,21 @@ static bool is_staged(struct tutti_real_device *device, const struct tutti_stora
            !tutti_pinned_covers(view->home, view->size);
 }
 
+/* One at a time each way, as all threads take part and others would lock memory of their own. */
+static pthread_mutex_t staging[TUTTI_MAX_DEVICES][TUTTI_DIRECTIONS] = {
+    [0 ... TUTTI_MAX_DEVICES - 1] = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER}};
+
 /* Not with the driver's lock. */
 static void stage(struct tutti_real_device *device, const struct tutti_storage *storage,
                   struct tutti_view *view, bool to_device) {
     struct tutti_copy copy = {.device = device, .mem = storage->mem};
     struct tutti_place packed, at_home;
     struct tutti_region region = whole(view, &packed, &at_home);
+    pthread_mutex_t *own = &staging[device->index][to_device ? TUTTI_UPLOAD : TUTTI_DOWNLOAD];
+    pthread_mutex_lock(own);
     cl_int error = to_device ? tutti_copy_write(view, &copy, &packed, view->home, &at_home, &region)
                              : tutti_copy_read(view, &copy, &packed, view->home, &at_home, &region);
+    pthread_mutex_unlock(own);
     if (error != CL_SUCCESS)
         tutti_log(ERROR, "%s: a transfer failed with %d", device->name, error);
 }

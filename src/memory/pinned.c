@@ -7,10 +7,13 @@
 #include "sched/link.h"
 #include "virtual_device/driver.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define WORTH_A_BLOCK 32 /* uses that get none */
 
 struct tutti_pinned {
     struct tutti_pinned *next;
@@ -21,9 +24,10 @@ struct tutti_pinned {
 };
 
 static struct {
-    pthread_mutex_t lock;             /* guards all below */
-    struct tutti_pinned *used, *kept; /* `kept`: the last one freed comes first */
-    size_t bytes;                     /* of both */
+    pthread_mutex_t lock;                       /* guards all below */
+    struct tutti_pinned *used, *kept;           /* `kept`: the last one freed comes first */
+    size_t bytes;                               /* of both */
+    unsigned missed[CHAR_BIT * sizeof(size_t)]; /* uses of about a size for which none was kept */
 } pins = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* Memory that is locked in one context is fast for all devices of the platform: the first GPU's. */
@@ -157,11 +161,13 @@ struct tutti_pinned *tutti_pinned_allocate(size_t size) {
     return room ? create(device, NULL, size) : pinned;
 }
 
-struct tutti_pinned *tutti_pinned_take_kept(size_t size) {
+struct tutti_pinned *tutti_pinned_allocate_for_once(size_t size) {
+    unsigned *missed = &pins.missed[__builtin_clzl(size | 1)];
     pthread_mutex_lock(&pins.lock);
     struct tutti_pinned *found = take_kept(class_of(size));
+    bool often = !found && ++*missed % WORTH_A_BLOCK == 0;
     pthread_mutex_unlock(&pins.lock);
-    return found;
+    return often ? tutti_pinned_allocate(size) : found;
 }
 
 void *tutti_pinned_bytes(const struct tutti_pinned *pinned) { return pinned->bytes; }

@@ -16,8 +16,11 @@ struct tutti_pinned;
 /* NULL when there is no GPU, the limit is reached, or the driver refuses: any memory serves then.
  */
 struct tutti_pinned *tutti_pinned_allocate(size_t size);
-/* The same, but only of what is kept: NULL if that has none of the size. */
-struct tutti_pinned *tutti_pinned_take_kept(size_t size);
+/*
+ * The same for one use: mostly only of what is kept. To lock a block takes as long as some thirty
+ * such uses lose without one, so each thirty-second of about a size does.
+ */
+struct tutti_pinned *tutti_pinned_allocate_for_once(size_t size);
 void *tutti_pinned_bytes(const struct tutti_pinned *pinned);
 
 /* Locks the program's pages, until tutti_pinned_free. NULL as above. */

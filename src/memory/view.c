@@ -172,7 +172,7 @@ static void *make_home(struct tutti_view *view, bool once) {
     if (view->home || tutti_kept_home_take(view))
         return view->home;
     if (view->size >= LEAST_PINNED)
-        view->pinned = once && is_staged(view) ? tutti_pinned_take_kept(view->size)
+        view->pinned = once && is_staged(view) ? tutti_pinned_allocate_for_once(view->size)
                                                : tutti_pinned_allocate(view->size);
     if (view->pinned)
         view->home = tutti_pinned_bytes(view->pinned);

@@ -198,7 +198,7 @@ void tutti_view_destroy(struct tutti_view *view);
 void *tutti_view_home(struct tutti_view *view);
 /*
  * The same, for content that may go to devices only once: what is made now for a larger buffer is
- * not page-locked, unless such memory is kept, as that takes longer than ten such transfers.
+ * mostly not page-locked (pinned.h).
  */
 void *tutti_view_home_for_once(struct tutti_view *view);
 bool tutti_view_has_locked_home(struct tutti_view *view); /* is it made, and page-locked? */

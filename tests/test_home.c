@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Only Tutti: the host's memory behind a buffer is page-locked for a GPU where that pays. PoCL
+ * stands in for one; TUTTI_TRANSFER=staged lets threads copy however few cores there are.
+ */
+#include "page_locked.h"
+#include "pocl_gpu.h"
+
+enum { INTS = (9 << 20) / 4 + 9, BYTES = INTS * (int)sizeof(cl_int), MANY = 40 };
+
+static cl_program program;
+static cl_kernel add;
+static cl_int *values;
+
+static void begin(void) {
+    program = make_program(common_source);
+    add = make_kernel(program, "add");
+    values = malloc(BYTES);
+    for (int i = 0; i < INTS; i++)
+        values[i] = i;
+    locked_since(0, NULL, NULL);
+}
+
+static void end(void) {
+    free(values);
+    ck_ok(clReleaseKernel(add));
+    ck_ok(clReleaseProgram(program));
+}
+
+static cl_mem make_filled(cl_mem_flags flags) {
+    return make_buffer(CL_MEM_COPY_HOST_PTR | flags, BYTES, values);
+}
+
+static void add_to(cl_mem buffer, cl_int value) {
+    ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
+    ck_ok(clSetKernelArg(add, 1, sizeof(value), &value));
+    launch(add, INTS);
+}
+
+static void ck_ramp(cl_mem buffer, cl_int first) {
+    cl_int *read = malloc(BYTES);
+    read_ints(buffer, read, INTS);
+    for (int i = 0; i < INTS; i++)
+        if (read[i] != first + i)
+            ck_abort_msg("[%d] is %d, expected %d", i, read[i], first + i);
+    free(read);
+}
+
+static void use(cl_mem buffer) {
+    add_to(buffer, 1);
+    ck_ramp(buffer, 1);
+    ck_ok(clReleaseMemObject(buffer));
+}
+
+/* The first case: what is locked is kept for the next ones. */
+START_TEST(of_content_that_comes_once) {
+    begin();
+    use(make_filled(0));
+    ck_assert_int_eq(locked_since(BYTES, NULL, NULL), 0);
+    end();
+}
+END_TEST
+
+START_TEST(of_much_content) {
+    begin();
+    for (int i = 0; i < MANY; i++)
+        use(make_filled(0));
+    ck_assert_int_eq(locked_since(BYTES, NULL, NULL), 1);
+    end();
+}
+END_TEST
+
+START_TEST(that_the_program_wants) {
+    cl_mem buffer[3]; /* more than are kept */
+    begin();
+    for (int i = 0; i < 3; i++)
+        buffer[i] = make_filled(CL_MEM_ALLOC_HOST_PTR);
+    ck_assert_int_ge(locked_since(BYTES, NULL, NULL), 2);
+    for (int i = 0; i < 3; i++)
+        use(buffer[i]);
+    end();
+}
+END_TEST
+
+/* All of it is the program's while it is mapped, and a part. */
+START_TEST(that_is_mapped) {
+    enum { PART = 1 << 20 };
+    begin();
+    cl_mem buffer = make_filled(0);
+    const size_t offset[] = {0, PART}, size[] = {BYTES, PART};
+    for (int round = 0; round < 4; round++) {
+        size_t from = offset[round % 2];
+        add_to(buffer, 3);
+        cl_int *mapped =
+            ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, from,
+                                       size[round % 2], 0, NULL, NULL, &error));
+        for (size_t i = 0; i < size[round % 2] / sizeof(*mapped); i++) {
+            ck_assert_int_eq(mapped[i], (cl_int)(from / sizeof(*mapped) + i) + 3 + 2 * round);
+            mapped[i]--;
+        }
+        ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+        if (from) /* the rest as well */
+            for (int part = 0; part < 2; part++) {
+                size_t first = part ? 2 * PART : 0, bytes = part ? BYTES - 2 * PART : PART;
+                mapped =
+                    ck_made(clEnqueueMapBuffer(queue, buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE,
+                                               first, bytes, 0, NULL, NULL, &error));
+                for (size_t i = 0; i < bytes / sizeof(*mapped); i++)
+                    mapped[i]--;
+                ck_ok(clEnqueueUnmapMemObject(queue, buffer, mapped, 0, NULL, NULL));
+            }
+    }
+    ck_ramp(buffer, 8);
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+}
+END_TEST
+
+int main(int argc, char **argv) {
+    const TTest *const tests[] = {of_content_that_comes_once, of_much_content,
+                                  that_the_program_wants, that_is_mapped};
+    setenv("TUTTI_TRANSFER", "staged", 1);
+    return pocl_gpu_begin("pthread", NULL) ? test_main_logged(argc, argv, tests, COUNT(tests)) : 0;
+}
