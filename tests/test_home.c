@@ -6,7 +6,7 @@
 #include "page_locked.h"
 #include "pocl_gpu.h"
 
-enum { INTS = (9 << 20) / 4 + 9, BYTES = INTS * (int)sizeof(cl_int), MANY = 40 };
+enum { INTS = (17 << 20) / 4 + 9, BYTES = INTS * (int)sizeof(cl_int), MANY = 40 };
 
 static cl_program program;
 static cl_kernel add;

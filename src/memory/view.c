@@ -26,6 +26,8 @@
 #define TO_LOCK ((size_t)4 << 20)
 #define WORTH_LOCKING 3 /* times its size, and TO_LOCK */
 #define TRIED SIZE_MAX
+/* Of smaller ones each takes threads that wake, one after the other (hop.c). */
+#define LEAST_FOR_ONCE ((size_t)16 << 20)
 
 struct tutti_region tutti_view_whole(const struct tutti_view *view) {
     const struct tutti_shape *shape = &view->shape;
@@ -160,7 +162,7 @@ void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real
 /* Do bytes of a buffer go to and from all memory nearly as fast as from what is page-locked? */
 static bool is_staged(const struct tutti_view *view) {
     const struct tutti_device_list *list = tutti_devices();
-    bool staged = !tutti_shape_is_boxed(&view->shape);
+    bool staged = !tutti_shape_is_boxed(&view->shape) && view->size >= LEAST_FOR_ONCE;
     for (unsigned d = 0; d < list->count && staged; d++)
         staged = list->device[d]->place.devid < 0 || list->device[d]->shares_host ||
                  tutti_transfer_path_threads(list->device[d], view->size) > 0;
