@@ -72,9 +72,9 @@ static size_t chunk_of(const struct tutti_region *region) {
     return chunk > LARGEST_CHUNK ? LARGEST_CHUNK : chunk ? chunk : SMALLEST_CHUNK;
 }
 
-static cl_int copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
-                   char *memory, const struct tutti_place *here,
-                   const struct tutti_region *region) {
+cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
+                         char *memory, const struct tutti_place *here,
+                         const struct tutti_region *region) {
     size_t bytes = tutti_region_bytes(region);
     if (!source->copy->mem || !target->copy->mem)
         return CL_MEM_OBJECT_ALLOCATION_FAILURE;
@@ -101,12 +101,6 @@ static cl_int copy(const struct tutti_copy_end *source, const struct tutti_copy_
     return stream.error;
 }
 
-cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
-                         char *memory, const struct tutti_place *here,
-                         const struct tutti_region *region) {
-    return copy(source, target, memory, here, region);
-}
-
 bool tutti_stream_pass(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                        const struct tutti_region *region, cl_int *error) {
     size_t bytes = tutti_region_bytes(region), chunk = chunk_of(region);
@@ -114,7 +108,7 @@ bool tutti_stream_pass(const struct tutti_copy_end *source, const struct tutti_c
     struct tutti_pinned *ring = tutti_pinned_allocate(all);
     if (!ring)
         return false;
-    *error = copy(source, target, tutti_pinned_bytes(ring), NULL, region);
+    *error = tutti_stream_copy(source, target, tutti_pinned_bytes(ring), NULL, region);
     tutti_pinned_free(ring);
     return true;
 }
