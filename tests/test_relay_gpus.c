@@ -44,8 +44,30 @@ START_TEST(a_buffer_of_devices) {
 }
 END_TEST
 
+/* A copy of a part takes no memory for all of it either. */
+START_TEST(a_part_goes_across) {
+    enum { PART = 5 << 20 };
+    skip_if(real_devices() < 2, "one real device only");
+    open_all();
+    cl_mem from = make_ramp(), to = make_ramp();
+
+    locked_since(0, NULL, NULL);
+    for (int i = 1; i <= STEPS / 2; i++) {
+        add_to(from, 1, INTS);
+        add_to(to, 1, INTS);
+        ck_ok(clEnqueueCopyBuffer(queue, from, to, 0, 0, PART, 0, NULL, NULL));
+        ck_ok(clFinish(queue));
+    }
+    ck_assert_int_eq(locked_since(PART, NULL, NULL), 0);
+    ck_ramp(to, STEPS / 2);
+    ck_ok(clReleaseMemObject(from));
+    ck_ok(clReleaseMemObject(to));
+    close_all();
+}
+END_TEST
+
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {a_buffer_of_devices, ACROSS_TESTS};
+    const TTest *const tests[] = {a_buffer_of_devices, a_part_goes_across, ACROSS_TESTS};
 
     across_set("staged");
     return pocl_gpu_begin("pthread pthread", NULL)

@@ -152,12 +152,15 @@ static void drop_bounce(struct bounce *bounce) {
 static cl_int copy_across(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                           const struct tutti_region *region, struct bounce *bounce) {
     cl_int error = CL_SUCCESS;
-    if (tutti_peers_copy(source, target, region))
-        return CL_SUCCESS;
+    bool streams = tutti_stream_can(source, target, region);
+    if (tutti_peers_copy(source, target, region) ||
+        (streams && !tutti_shape_is_boxed(&source->view->shape) &&
+         tutti_stream_pass(source, target, region, &error)))
+        return error;
     if (!bounce->bytes) {
         if (!make_bounce(bounce, region))
             return CL_OUT_OF_HOST_MEMORY;
-        if (tutti_stream_can(source, target, region))
+        if (streams)
             return tutti_stream_copy(source, target, bounce->bytes, &bounce->place, region);
         error = tutti_copy_read(source->view, source->copy, source->place, bounce->bytes,
                                 &bounce->place, region);

@@ -20,13 +20,6 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 
-/*
- * One at a time from each device: it has the link, and others would lock memory of their own to
- * wait for it.
- */
-static pthread_mutex_t passing[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
-                                                         PTHREAD_MUTEX_INITIALIZER};
-
 /* Takes over the debt, so that others wait for its end; NULL when there is none. */
 static const struct tutti_real_device *take(struct tutti_view *view) {
     if (!tutti_relay_debtor(view))
@@ -129,15 +122,6 @@ static bool streams(struct tutti_view *view) {
     return clear;
 }
 
-static bool pass(const struct tutti_copy_end *from, const struct tutti_copy_end *to,
-                 const struct tutti_region *whole, cl_int *error) {
-    pthread_mutex_t *own = &passing[from->copy->device->index];
-    pthread_mutex_lock(own);
-    bool passed = tutti_stream_pass(from, to, whole, error);
-    pthread_mutex_unlock(own);
-    return passed;
-}
-
 /*
  * Through home memory, which has the bytes then, if that is page-locked: to lock it takes longer
  * than such copies, and keeps the driver from all else. False: home memory is still owed them.
@@ -150,7 +134,7 @@ static bool stream(struct tutti_view *view, const struct tutti_copy *source,
     struct tutti_copy_end from = {view, source, &start}, to = {view, target, &start};
     cl_int error = CL_SUCCESS;
     bool by_home = tutti_shape_is_boxed(&view->shape) || tutti_view_has_locked_home(view) ||
-                   !pass(&from, &to, &whole, &error);
+                   !tutti_stream_pass(&from, &to, &whole, &error);
     char *home = by_home ? tutti_view_home(view) : NULL;
     if (by_home)
         error =

@@ -4,6 +4,8 @@
 #include "memory/pinned.h"
 #include "sched/link.h"
 
+#include <pthread.h>
+
 /* Small enough that the second link does not wait long, and worth a command of each driver. */
 #define LARGEST_CHUNK ((size_t)4 << 20)
 #define SMALLEST_CHUNK ((size_t)1 << 20)
@@ -101,14 +103,23 @@ cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti
     return stream.error;
 }
 
+/*
+ * One at a time from each device: it has the link, and others would lock memory of their own to
+ * wait for it.
+ */
+static pthread_mutex_t passing[TUTTI_MAX_DEVICES] = {[0 ... TUTTI_MAX_DEVICES - 1] =
+                                                         PTHREAD_MUTEX_INITIALIZER};
+
 bool tutti_stream_pass(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                        const struct tutti_region *region, cl_int *error) {
     size_t bytes = tutti_region_bytes(region), chunk = chunk_of(region);
     size_t all = bytes < FEW * chunk ? bytes : FEW * chunk;
+    pthread_mutex_t *own = &passing[source->copy->device->index];
+    pthread_mutex_lock(own);
     struct tutti_pinned *ring = tutti_pinned_allocate(all);
-    if (!ring)
-        return false;
-    *error = tutti_stream_copy(source, target, tutti_pinned_bytes(ring), NULL, region);
+    if (ring)
+        *error = tutti_stream_copy(source, target, tutti_pinned_bytes(ring), NULL, region);
     tutti_pinned_free(ring);
-    return true;
+    pthread_mutex_unlock(own);
+    return ring != NULL;
 }

@@ -15,7 +15,7 @@ cl_int tutti_stream_copy(const struct tutti_copy_end *source, const struct tutti
 
 /*
  * The same for bytes in a row, through a few chunks of page-locked memory, which are used again and
- * again: of them no copy is left. False: there is no such memory, and nothing was done.
+ * again: no copy of them is left there. False: there is no such memory, and nothing was done.
  */
 bool tutti_stream_pass(const struct tutti_copy_end *source, const struct tutti_copy_end *target,
                        const struct tutti_region *region, cl_int *error);
