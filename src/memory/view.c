@@ -160,13 +160,13 @@ void tutti_view_release_storage(struct tutti_view *view, const struct tutti_real
 }
 
 /* Do bytes of a buffer go to and from all memory nearly as fast as from what is page-locked? */
-static bool is_staged(const struct tutti_view *view) {
+static bool needs_no_lock(const struct tutti_view *view) {
     const struct tutti_device_list *list = tutti_devices();
-    bool staged = !tutti_shape_is_boxed(&view->shape) && view->size >= LEAST_FOR_ONCE;
-    for (unsigned d = 0; d < list->count && staged; d++)
-        staged = list->device[d]->place.devid < 0 || list->device[d]->shares_host ||
-                 tutti_transfer_path_threads(list->device[d], view->size) > 0;
-    return staged;
+    bool none = !tutti_shape_is_boxed(&view->shape) && view->size >= LEAST_FOR_ONCE;
+    for (unsigned d = 0; d < list->count && none; d++)
+        none = list->device[d]->place.devid < 0 || list->device[d]->shares_host ||
+               tutti_transfer_path_threads(list->device[d], view->size) > 0;
+    return none;
 }
 
 /* With the view's lock held. */
@@ -174,8 +174,8 @@ static void *make_home(struct tutti_view *view, bool once) {
     if (view->home || tutti_kept_home_take(view))
         return view->home;
     if (view->size >= LEAST_PINNED)
-        view->pinned = once && is_staged(view) ? tutti_pinned_allocate_for_once(view->size)
-                                               : tutti_pinned_allocate(view->size);
+        view->pinned = once && needs_no_lock(view) ? tutti_pinned_allocate_for_once(view->size)
+                                                   : tutti_pinned_allocate(view->size);
     if (view->pinned)
         view->home = tutti_pinned_bytes(view->pinned);
     if (!view->home)
