@@ -111,6 +111,20 @@ static void give_many(cl_mem buffer) {
 START_TEST(many_kernels_are_a_row) { ck_most_of(give_many); }
 END_TEST
 
+/* As array libraries do, with a buffer for each result. */
+static void give_on_fresh_ones(cl_mem buffer) {
+    for (int i = 0; i < MANY; i++) {
+        cl_mem own = make_zeros(0, NULL);
+        run(queue, add, buffer, 1, NULL);
+        run(queue, add, own, 1, NULL);
+        ck_ok(clFinish(queue));
+        ck_ok(clReleaseMemObject(own)); /* nothing is under way that uses it */
+    }
+}
+
+START_TEST(with_buffers_that_go) { ck_most_of(give_on_fresh_ones); }
+END_TEST
+
 /* The program may release its sampler before they are over, and PoCL 3.1 needs it until then. */
 START_TEST(but_not_with_a_sampler) {
     begin();
@@ -658,6 +672,7 @@ int main(int argc, char **argv) {
     const TTest *const last[] = {the_end};
     const TTest *const tests[] = {
         many_kernels_are_a_row,
+        with_buffers_that_go,
         but_not_with_a_sampler,
         on_parts,
         a_part_and_then_the_whole,

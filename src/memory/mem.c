@@ -82,7 +82,8 @@ static void destroy_now(struct tutti_job *job) {
     cl_mem mem = (cl_mem)(void *)((char *)job - offsetof(struct _cl_mem, destroy_job));
     cl_mem parent = mem->parent;
     cl_context context = mem->context;
-    tutti_row_break(&context->graph);
+    if (tutti_row_is_under_way())
+        tutti_row_break(&context->graph);
     if (parent)
         tutti_graph_call(&context->graph, leave_siblings, mem);
     if (!is_left_behind(mem)) {
