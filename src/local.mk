@@ -66,6 +66,7 @@ libtutti_la_SOURCES += \
 	src/sched/copy_task.c src/sched/copy_task.h \
 	src/sched/crew.c src/sched/crew.h \
 	src/sched/device_task.c src/sched/device_task.h \
+	src/sched/elsewhere.c src/sched/elsewhere.h \
 	src/sched/direct.c src/sched/direct.h \
 	src/sched/ahead.c src/sched/ahead.h \
 	src/sched/append.c src/sched/append.h \

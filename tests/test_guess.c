@@ -56,6 +56,11 @@ starpu_data_handle_t tutti_interface_register(struct tutti_view *view) {
     return NULL;
 }
 
+bool tutti_interface_is_missing(starpu_data_handle_t handle, const struct tutti_real_device *real) {
+    ck_abort_msg("handle %p on %p", (void *)handle, (const void *)real);
+    return false;
+}
+
 /* Kernels that an earlier process executed: on the CPU in shape 5, on the GPU for 10 and 100 µs. */
 enum { KEPT = 90, KEPT_SHORT = 91, KEPT_LONG = 92 };
 

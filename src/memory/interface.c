@@ -189,6 +189,13 @@ static bool keep(starpu_data_handle_t handle) {
     return room;
 }
 
+bool tutti_interface_is_missing(starpu_data_handle_t handle,
+                                const struct tutti_real_device *device) {
+    const struct tutti_interface *interface =
+        starpu_data_get_interface_on_node(handle, device->place.node);
+    return tutti_storage_is_missing(&interface->storage);
+}
+
 bool tutti_interface_is_elsewhere(starpu_data_handle_t handle) {
     const struct tutti_device_list *list = tutti_devices();
     int allocated = 0;

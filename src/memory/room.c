@@ -6,15 +6,19 @@
 #include "sched/runtime.h"
 
 #include <starpu.h>
+#include <time.h>
 
 /* ns without any change on an idle device. Transfers of other devices may take so long, but hardly
  * for all copies at once. */
 #define STUCK ((cl_ulong)20 * 1000 * 1000)
 #define HOPELESS ((cl_ulong)1000 * 1000 * 1000)
+#define PAUSE 200000                         /* ns, until StarPU may ask again */
+#define TRIED_AGAIN ((cl_ulong)2 * HOPELESS) /* after so long it may have room again */
 
 static struct {
     atomic_uint working;   /* tasks */
     atomic_ullong refused; /* when the first of the refusals in a row was; 0: none */
+    atomic_ullong full;    /* when it was time to do without; 0: there was memory since then */
 } state[TUTTI_MAX_DEVICES];
 
 void tutti_room_changed(const struct tutti_real_device *device) {
@@ -41,7 +45,14 @@ size_t tutti_room_total(const struct tutti_real_device *device) {
     return total < 0 ? (size_t)device->global_mem_size : (size_t)total;
 }
 
+bool tutti_room_is_full(const struct tutti_real_device *device) {
+    cl_ulong since = atomic_load_explicit(&state[device->index].full, memory_order_relaxed);
+    return since && tutti_runtime_now() - since < TRIED_AGAIN;
+}
+
 size_t tutti_room_left(const struct tutti_real_device *device) {
+    if (tutti_room_is_full(device))
+        return 0;
     starpu_ssize_t left = starpu_memory_get_available(device->place.node);
     return left < 0 ? (size_t)device->global_mem_size : (size_t)left;
 }
@@ -62,9 +73,20 @@ void tutti_room_give_back(const struct tutti_real_device *device, size_t size) {
     tutti_room_changed(device);
 }
 
-void tutti_room_filled(const struct tutti_real_device *device) { tutti_room_changed(device); }
+void tutti_room_filled(const struct tutti_real_device *device) {
+    atomic_store_explicit(&state[device->index].full, 0, memory_order_relaxed);
+    tutti_room_changed(device);
+}
 
-bool tutti_room_refused(const struct tutti_real_device *device) { return waited(device, HOPELESS); }
+bool tutti_room_refused(const struct tutti_real_device *device) {
+    if (waited(device, tutti_room_is_full(device) ? STUCK : HOPELESS)) {
+        atomic_store_explicit(&state[device->index].full, tutti_runtime_now(),
+                              memory_order_relaxed);
+        return true;
+    }
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE}, NULL);
+    return false;
+}
 
 void tutti_room_begin_work(const struct tutti_real_device *device) {
     atomic_fetch_add(&state[device->index].working, 1);

@@ -11,8 +11,10 @@
  * - prefetches that wait for room hold their sources, on other devices too, and StarPU's workers do
  *   not go on with them while they wait for room themselves. What is stuck so on a device without
  *   work gets room beyond the limit: StarPU's is nine tenths of a device's memory;
- * - a driver may refuse memory that StarPU believes is there. After a second the copy is left
- *   without memory, and the command that wants it fails.
+ * - a driver may refuse memory that StarPU believes is there, as another process has it. After a
+ *   second the copy is left without memory, and another device executes what wants it
+ *   (sched/elsewhere.h). For the next two, unless the driver gives some, the device is *full*: what
+ *   needs more memory there goes to others, and if there is none does not wait as long.
  */
 /* Is so much of it in use that copies will have to leave soon? */
 bool tutti_room_is_scarce(const struct tutti_real_device *device);
@@ -21,10 +23,13 @@ bool tutti_room_is_scarce(const struct tutti_real_device *device);
 size_t tutti_room_total(const struct tutti_real_device *device);
 size_t tutti_room_left(const struct tutti_real_device *device);
 
+/* Did the driver refuse memory lately, and has given none since? */
+bool tutti_room_is_full(const struct tutti_real_device *device);
+
 bool tutti_room_take(const struct tutti_real_device *device, size_t size);
 void tutti_room_give_back(const struct tutti_real_device *device, size_t size);
 
-/* The driver gave the memory; or refused it: then, is it time to do without? */
+/* The driver gave the memory; or refused it: then, is it time to do without? Else sleeps a bit. */
 void tutti_room_filled(const struct tutti_real_device *device);
 bool tutti_room_refused(const struct tutti_real_device *device);
 

@@ -100,8 +100,10 @@ bool tutti_stay_is_ready(struct tutti_view *view, const struct tutti_real_device
         return false;
     starpu_data_handle_t handle = atomic_load_explicit(&view->handle, memory_order_acquire);
     if (!handle)
-        return true;
+        return view->at_home || !tutti_room_is_full(device);
     starpu_data_query_status(handle, tutti_view_node(view, device), &allocated, &valid, NULL);
+    if (allocated && !view->at_home && tutti_interface_is_missing(handle, device))
+        return false;
     return mode == STARPU_W ? allocated : valid;
 }
 
@@ -118,7 +120,7 @@ static bool may_be_early(struct tutti_view *view, const struct tutti_real_device
     bool stays = view->stay != NULL;
     pthread_mutex_unlock(&lock);
     return !stays && atomic_load(&early[device->index]) + view->size <= MOST_EARLY &&
-           !tutti_room_is_scarce(device);
+           !tutti_room_is_scarce(device) && !tutti_room_is_full(device);
 }
 
 bool tutti_stay_may_be_early(struct tutti_view *view, const struct tutti_real_device *device,

@@ -13,6 +13,14 @@ struct tutti_storage {
 };
 
 /*
+ * Has the driver refused memory for it (room.h)? What StarPU takes for the device's copy is in home
+ * memory then.
+ */
+static inline bool tutti_storage_is_missing(const struct tutti_storage *storage) {
+    return !storage->argument && !storage->at_home;
+}
+
+/*
  * Makes them. `home` is the memory that serves as the bytes of a device that shares host memory;
  * NULL: memory of its own. Errors are the driver's, or CL_OUT_OF_HOST_MEMORY.
  */

@@ -322,7 +322,7 @@ void tutti_view_copies(struct tutti_view *view, struct tutti_copies *copies) {
             continue;
         struct tutti_interface *interface =
             starpu_data_get_interface_on_node(handle, device->place.node);
-        if (interface->storage.at_home) {
+        if (interface->storage.at_home || tutti_storage_is_missing(&interface->storage)) {
             copies->home = true;
             continue;
         }

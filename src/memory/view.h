@@ -276,6 +276,9 @@ static inline starpu_data_handle_t tutti_view_handle(struct tutti_view *view) {
 void tutti_interface_unregister(struct tutti_view *view, bool wait);
 /* Has StarPU, which knows of it, a copy of its own on a device? */
 bool tutti_interface_is_elsewhere(starpu_data_handle_t handle);
+/* Has the device no memory for what StarPU takes for its copy? */
+bool tutti_interface_is_missing(starpu_data_handle_t handle,
+                                const struct tutti_real_device *device);
 
 /*
  * Is home memory all that there is of it, and nobody holds it by an acquisition? Then it may go, or

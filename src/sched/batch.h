@@ -55,7 +55,8 @@ struct tutti_batch {
     struct tutti_device_use *use; /* of all tasks together, each view once */
     unsigned count, room;
     struct tutti_device_use few[TUTTI_BATCH_FEW]; /* `use`, as long as they have room here */
-    struct tutti_real_device *device;             /* that executes it */
+    struct tutti_real_device *device;             /* that executes it, */
+    struct tutti_real_device *elsewhere;          /* but for this one (elsewhere.h), or NULL */
     cl_command_queue queue;                       /* of the device, in this lane (lanes.h); */
     unsigned lane;                                /* NULL: not chosen yet */
     atomic_uint *counter; /* of its commands among others of its kind (lanes.c), or NULL */

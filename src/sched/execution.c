@@ -9,6 +9,7 @@
 #include "memory/svm_home.h"
 #include "memory/window.h"
 #include "sched/direct.h"
+#include "sched/elsewhere.h"
 #include "sched/lanes.h"
 #include "sched/link.h"
 #include "sched/runtime.h"
@@ -87,7 +88,7 @@ static void enqueue(struct tutti_batch *batch, struct tutti_device_task *task,
         tutti_history_use(use->view->history, device, use->placed);
         cl_int error =
             tutti_svm_home_use(use->view, device, batch->use[use->slot].mode != STARPU_R);
-        if (!storage[i]->argument && !storage[i]->at_home)
+        if (tutti_storage_is_missing(storage[i]))
             error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
         if (use->window && error == CL_SUCCESS) {
             error = tutti_window_find(use->view, use->window, device, storage[i], &windows[i]);
@@ -130,6 +131,20 @@ static void show_running(struct tutti_batch *batch) {
         pthread_mutex_unlock(&graph->lock);
 }
 
+/* The same, with the device's locks, which are open meanwhile. */
+static bool execute_elsewhere(struct tutti_batch *batch) {
+    struct tutti_real_device *device = batch->device;
+    if (!tutti_elsewhere_is_wanted(batch))
+        return false;
+    tutti_driver_finish(device, batch->queue); /* what it comes after is over then */
+    tutti_driver_unlock(device);
+    pthread_mutex_unlock(&device->place.enqueues);
+    bool done = tutti_elsewhere_execute(batch);
+    pthread_mutex_lock(&device->place.enqueues);
+    tutti_driver_lock(device);
+    return done;
+}
+
 void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) {
     struct tutti_real_device *device = batch->device;
     batch->began = tutti_runtime_about_now();
@@ -148,10 +163,12 @@ void tutti_execution_start(struct tutti_batch *batch, enum tutti_ending ending) 
     cl_int brought = tutti_lanes_join(batch);
     if (brought == CL_SUCCESS)
         brought = bring(batch);
+    bool elsewhere = brought == CL_SUCCESS && execute_elsewhere(batch);
     for (struct tutti_device_task *task = batch->first; task; task = task->next) {
         task->real = NULL;
-        task->result = brought;
-        if (brought == CL_SUCCESS)
+        if (!elsewhere)
+            task->result = brought;
+        if (!elsewhere && brought == CL_SUCCESS)
             enqueue(batch, task, ending);
         if (task->result < 0)
             tutti_event_break(task->command.event);
@@ -373,7 +390,7 @@ void tutti_execution_collect(struct tutti_batch *batch) {
         if (task->result == CL_RUNNING)
             task->result = last;
     for (struct tutti_device_task *task = batch->first; task; task = task->next)
-        take_times(task, batch->device, batch->lane);
+        take_times(task, batch->elsewhere ? batch->elsewhere : batch->device, batch->lane);
     if (batch->outcome == CL_COMPLETE)
         notice_delay(batch);
 }

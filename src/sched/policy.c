@@ -68,6 +68,7 @@ static void look_at_devices(unsigned long order, double now) {
         plan->ready = tutti_line_ready(&policy.line[d], order, now) + tutti_ahead_busy(device);
         plan->longer = policy.line[d].longer + tutti_ahead_busy(device);
         plan->room = tutti_room_left(device);
+        plan->full = tutti_room_is_full(device);
         plan->up.latency = up.latency;
         plan->up.rate = up.rate;
         plan->down.latency = down.latency;

@@ -114,13 +114,19 @@ static void take_links(struct free_links *links, const struct tutti_plan_device 
     }
 }
 
+/* Bytes that the device has no memory for yet. */
+static size_t find_wanted(const struct tutti_plan_task *task, unsigned device) {
+    size_t wanted = 0;
+    for (unsigned i = 0; i < task->count; i++)
+        if (!is_one_of(device, task->data[i].allocated))
+            wanted += task->data[i].bytes;
+    return wanted;
+}
+
 /* What leaves the device goes home first, and has to come back some time. */
 static double eviction(const struct tutti_plan_device *device, unsigned index,
                        const struct tutti_plan_task *task) {
-    size_t wanted = 0;
-    for (unsigned i = 0; i < task->count; i++)
-        if (!is_one_of(index, task->data[i].allocated))
-            wanted += task->data[i].bytes;
+    size_t wanted = find_wanted(task, index);
     if (device->at_home || wanted <= device->room)
         return 0;
     double missing = (double)(wanted - device->room);
@@ -148,6 +154,16 @@ static bool is_launched(const struct tutti_plan_device *devices, const struct tu
                         unsigned device) {
     return !devices[device].at_home && task->certainty[device] != TUTTI_GUESSED &&
            task->length[device] <= task->launch;
+}
+
+/* Where the driver would not refuse it. Returns the devices that remain. */
+static unsigned leave_full(const struct tutti_plan_device *devices, unsigned count,
+                           const struct tutti_plan_task *task) {
+    unsigned able = task->able;
+    for (unsigned d = 0; d < count; d++)
+        if (devices[d].full && find_wanted(task, d) > 0)
+            able &= ~(1u << d);
+    return able ? able : task->able;
 }
 
 /*
@@ -317,7 +333,8 @@ static void find_loss(struct tutti_plan *plan, const struct tutti_plan_device *d
 struct tutti_plan tutti_policy_choose(const struct tutti_plan_device *devices, unsigned count,
                                       const struct tutti_plan_task *given, double now) {
     struct tutti_plan_task left = *given, *task = &left;
-    left.able = leave_to_launches(devices, count, given, now);
+    left.able = leave_full(devices, count, given);
+    left.able = leave_to_launches(devices, count, task, now);
     left.able = keep_together(devices, count, task, now);
     struct free_links links;
     struct outlook outlook[TUTTI_PLAN_DEVICES];

@@ -31,6 +31,7 @@ struct tutti_plan_device {
     double ready;  /* when what was given to it ends */
     double longer; /* what it has to do but what ends before the next launch */
     size_t room;   /* free bytes of its memory */
+    bool full;     /* its driver refuses more */
     struct tutti_plan_link up, down;
 };
 

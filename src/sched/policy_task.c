@@ -151,6 +151,10 @@ void tutti_policy_locate(const struct tutti_batch *batch, struct tutti_plan_task
                 continue;
             int node = (int)device->place.node;
             starpu_data_query_status(handle, node, &allocated, &valid, NULL);
+            if (allocated && tutti_interface_is_missing(handle, device)) {
+                data[i].valid |= valid ? TUTTI_PLAN_HOME : 0;
+                continue;
+            }
             data[i].allocated |= allocated ? 1u << d : 0;
             data[i].valid |= valid ? 1u << d : 0;
             if (valid || !data[i].reads)
