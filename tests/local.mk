@@ -97,6 +97,7 @@ TUTTI_TESTS = \
 	tests/test_policy \
 	tests/test_schedulers \
 	tests/test_rename \
+	tests/test_rename_kernels \
 	tests/test_traffic \
 	tests/test_memory \
 	tests/test_home \
@@ -474,6 +475,10 @@ tests_test_policy_LDADD = $(TEST_LIBS)
 tests_test_overwrite_SOURCES = tests/test_overwrite.c
 tests_test_overwrite_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_overwrite_LDADD = $(TEST_LIBS)
+
+tests_test_rename_kernels_SOURCES = tests/test_rename_kernels.c
+tests_test_rename_kernels_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_rename_kernels_LDADD = $(TEST_LIBS)
 
 tests_test_rename_SOURCES = tests/test_rename.c
 tests_test_rename_CPPFLAGS = $(TEST_CPPFLAGS)

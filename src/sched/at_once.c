@@ -140,6 +140,7 @@ struct attempt {
     bool in_row;
     double longest;   /* µs that it may take */
     bool entered;     /* the caller is the dispatching thread */
+    bool held;        /* it waits for others than the device, or its queue does */
     bool unpublished; /* it may be in a row once what is before it is published, */
     cl_event last;    /* and with it this, retained */
 };
@@ -149,7 +150,8 @@ static void enter(struct attempt *attempt) {
     cl_command_queue queue = attempt->queue;
     struct tutti_graph *graph = &queue->context->graph;
     pthread_mutex_lock(&graph->lock);
-    bool able = attempt->in_row ? tutti_row_may_follow(queue, attempt->list)
+    attempt->held = attempt->in_row && tutti_row_is_held(queue, attempt->list);
+    bool able = attempt->in_row ? !attempt->held && tutti_row_may_follow()
                                 : !queue->first && tutti_runtime_in_flight() == 0;
     attempt->entered = able && tutti_graph_begin(graph);
     if (attempt->entered && attempt->in_row &&
@@ -277,7 +279,7 @@ static enum outcome try(struct attempt *attempt, struct tutti_invocation *call) 
 }
 
 static enum outcome lock_and_try(struct attempt *attempt, struct tutti_invocation *call) {
-    attempt->entered = attempt->unpublished = false;
+    attempt->entered = attempt->held = attempt->unpublished = false;
     if (attempt->in_row)
         tutti_row_begin_turn();
     pthread_mutex_lock(&call->kernel->lock);
@@ -297,7 +299,7 @@ static enum outcome try_in_row(struct attempt *attempt, struct tutti_invocation 
         outcome = lock_and_try(attempt, call);
     } else {
         for (int i = 0; i < TRIES && outcome == OTHERS_FIRST; i++) {
-            if (!tutti_row_await_others(attempt->queue))
+            if (attempt->held || !tutti_row_await_others(attempt->queue))
                 break;
             outcome = lock_and_try(attempt, call);
         }

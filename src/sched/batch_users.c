@@ -34,6 +34,11 @@ struct tutti_batch *tutti_batch_last_of(struct tutti_view *view) {
     return batch;
 }
 
+bool tutti_batch_is_kept_long(struct tutti_view *view) {
+    const struct tutti_batch *last = view->at_home ? tutti_batch_last_of(view) : NULL;
+    return last && last->computes && !last->brief;
+}
+
 void tutti_batch_note_seats(cl_mem mem) {
     struct tutti_view *view = mem->view;
     if (view->at_home)

@@ -17,6 +17,12 @@ void tutti_batch_take_over(struct tutti_view *view, struct tutti_batch *batch, b
  */
 struct tutti_batch *tutti_batch_last_of(struct tutti_view *view);
 
+/*
+ * Has a device yet to do for longer with its content at home? Then what overwrites it all is the
+ * host's, in fresh storage (memory/version.h): a device would have to wait for that.
+ */
+bool tutti_batch_is_kept_long(struct tutti_view *view);
+
 /* Notes the seats of all versions of a buffer that nobody uses any more, if devices have theirs. */
 void tutti_batch_note_seats(cl_mem mem);
 

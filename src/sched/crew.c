@@ -47,6 +47,7 @@ static struct {
     double work;                      /* µs that they take */
     unsigned free;                    /* bits: devices that execute nothing */
     unsigned at_work;                 /* threads that do */
+    atomic_uint longer;               /* batches that are not brief, begun or to begin */
     unsigned called, resting;         /* threads that are to begin, and those that can */
     bool watched;                     /* one of these looks from time to time */
     struct helper *helpers;           /* the first one first */
@@ -100,6 +101,7 @@ static void make_ready(struct tutti_batch *batch) {
     if (newest)
         crew.last = batch;
     crew.work += work_of(batch);
+    atomic_fetch_add_explicit(&crew.longer, !batch->brief, memory_order_relaxed);
     atomic_fetch_add_explicit(&crew.count, 1, memory_order_relaxed);
 }
 
@@ -254,6 +256,7 @@ static void execute(struct tutti_batch *batch) {
     for (unsigned i = 0; i < batch->count; i++)
         leave(&batch->use[i]);
     crew.free |= 1u << device->index;
+    atomic_fetch_sub_explicit(&crew.longer, !batch->brief, memory_order_relaxed);
     offer_device();
     call_and_unlock(false);
     tutti_execution_collect(batch);
@@ -344,10 +347,15 @@ static void granted(struct tutti_stay *stay, void *argument) {
 static bool serves(const struct tutti_view *view) { return view->at_home && !view->svm; }
 
 bool tutti_crew_would_take(const struct tutti_device_task *task) {
-    bool may = true;
-    for (unsigned i = 0; i < task->count && may; i++)
-        may = serves(task->use[i].view) && tutti_version_users(task->use[i].view).of_host == 0;
-    return may;
+    bool may = true, waits = false;
+    for (unsigned i = 0; i < task->count && may; i++) {
+        struct tutti_version_users users = tutti_version_users(task->use[i].view);
+        may = serves(task->use[i].view) && users.of_host == 0;
+        waits = waits || users.of_devices > 0;
+    }
+    bool kept = atomic_load_explicit(&crew.longer, memory_order_relaxed) >=
+                tutti_devices()->serving; /* the host need not wait for those */
+    return may && (waits || task->kernel || !kept);
 }
 
 static bool takes(const struct tutti_batch *batch) {

@@ -96,14 +96,18 @@ void tutti_row_end_turn(void) { pthread_mutex_unlock(&turn); }
 
 double tutti_row_longest(void) { return LONGEST; }
 
-bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wait_list list) {
+bool tutti_row_is_held(const struct _cl_command_queue *queue, struct tutti_wait_list list) {
     for (cl_uint i = 0; i < list.count; i++) {
         cl_event event = list.events[i];
         if (!(event->dispatched || event->published) || tutti_event_status(event) < 0)
-            return false;
+            return true;
     }
-    return tutti_queue_is_clear(queue) && tutti_ahead_is_all(tutti_devices()->device[0]) &&
-           tutti_lanes_busy(tutti_devices()->device[0]) == 0;
+    return !tutti_queue_is_clear(queue);
+}
+
+bool tutti_row_may_follow(void) {
+    const struct tutti_real_device *device = tutti_devices()->device[0];
+    return tutti_ahead_is_all(device) && tutti_lanes_busy(device) == 0;
 }
 
 /* Events of kernels in a row are: whatever the graph has behind them settles them. */

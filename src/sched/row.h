@@ -39,8 +39,12 @@ bool tutti_row_await_others(cl_command_queue queue);
 /* µs: longer kernels are commands. */
 double tutti_row_longest(void);
 
-/* Are only kernels in rows, or of the device's first queue, before it? With the graph's lock. */
-bool tutti_row_may_follow(const struct _cl_command_queue *queue, struct tutti_wait_list list);
+/*
+ * Has it to wait for what has yet to be given to a device, for as long as the program likes? Else,
+ * are only kernels in rows, or of the device's first queue, before it? With the graph's lock.
+ */
+bool tutti_row_is_held(const struct _cl_command_queue *queue, struct tutti_wait_list list);
+bool tutti_row_may_follow(void);
 
 /*
  * If so: are those published that it would have to wait for, as its wait list has them, or its own

@@ -271,6 +271,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
     task->apart = goes_apart(transfer, view);
     task->time = time_of(transfer, view);
     if (mem->parent || view->sibling || view->svm || !view->defined || task->time == 0 ||
+        (whole && tutti_batch_is_kept_long(view)) ||
         (!view->at_home && tutti_version_pins(mem) > (transfer->mapping ? 1 : 0)))
         return false;
     task->devices = mem->devices & (view->seat && is_at_home(view) ? 1u << view->seat->index : ~0u);

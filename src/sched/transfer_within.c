@@ -9,6 +9,7 @@
 #include "memory/version.h"
 #include "sched/append.h"
 #include "sched/batch.h"
+#include "sched/batch_users.h"
 #include "sched/direct.h"
 #include "virtual_device/driver.h"
 
@@ -96,7 +97,7 @@ static bool go_direct(struct tutti_transfer *transfer) {
     bool whole = is_whole(transfer, target), apart = source != target;
     enum starpu_data_access_mode mode = whole ? STARPU_W : STARPU_RW;
     if (!may_use(source, copies(transfer) || !whole) || !may_use(target, !whole) ||
-        !is_one_command(transfer))
+        (whole && tutti_batch_is_kept_long(target->view)) || !is_one_command(transfer))
         return false;
     task->time = time_of(transfer, source->view->at_home && target->view->at_home);
     task->devices = source->devices & target->devices & find_devices(source->view, target->view);
