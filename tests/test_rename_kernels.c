@@ -105,5 +105,6 @@ END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {behind_a_kernel_that_reads};
+    setenv("TUTTI_DEVICES", "cpu", 1);
     return test_main(argc, argv, tests, COUNT(tests));
 }
