@@ -117,6 +117,44 @@ START_TEST(followers_with_nothing_in_common_go_on) {
 }
 END_TEST
 
+/* The program may use its memory again, though what is before the write in the queue is not over.
+ */
+static void write_behind(size_t size) {
+    cl_int *memory, *x = malloc(size), *y = calloc(1, size), count = (cl_int)(size / sizeof(*x));
+    cl_mem a = make_fixed(&memory), b = make_buffer(0, size, NULL);
+    cl_event event;
+
+    for (int i = 0; i < count; i++)
+        x[i] = 7;
+    occupy(a);
+    run(queue, set, a, 1, false);
+    ck_ok(clEnqueueWriteBuffer(queue, b, CL_TRUE, 0, size, x, 0, NULL, &event));
+    for (int i = 0; i < count; i++)
+        x[i] = 8;
+    ck_assert_int_gt(event_status(event), CL_COMPLETE);
+    run(queue, add, b, 3, false);
+    vacate();
+    ck_ok(clEnqueueReadBuffer(queue, b, CL_TRUE, 0, size, y, 0, NULL, NULL));
+    ck_assert_int_eq(event_status(event), CL_COMPLETE);
+    for (int i = 0; i < count; i++)
+        if (y[i] != (i < N ? 10 : 7))
+            ck_abort_msg("[%d] is %d", i, y[i]);
+    ck_ok(clReleaseEvent(event));
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    free(x);
+    free(y);
+    free(memory);
+}
+
+START_TEST(blocking_writes_wait_for_their_memory_alone) {
+    begin();
+    write_behind(BYTES);
+    write_behind(4 << 20);
+    end();
+}
+END_TEST
+
 /* A native kernel may look at what its queue does with host memory, and at nothing else. */
 START_TEST(native_kernels_overlap_device_work) {
     cl_mem b = make_buffer(0, BYTES, NULL);
@@ -446,6 +484,7 @@ END_TEST
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         followers_with_nothing_in_common_go_on,
+        blocking_writes_wait_for_their_memory_alone,
         native_kernels_overlap_device_work,
         held_readers_hold_writers_but_not_readers,
         parts_of_one_buffer_keep_their_order,

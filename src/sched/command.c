@@ -302,6 +302,7 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
         return CL_OUT_OF_HOST_MEMORY;
     }
     cl_context context = queue->context;
+    event->frees = blocking && is_write(type);
     event->command = command;
     command->event = event;
     command->ready.dispatch = dispatch;

@@ -69,6 +69,7 @@ cl_event tutti_event_create(cl_command_queue queue, cl_command_type type, bool c
     atomic_init(&event->object.user_refs, programs ? 1 : 0);
     atomic_init(&event->object.refs, 1u + caller_runs + programs);
     event->caller_runs = caller_runs;
+    atomic_init(&event->freed, CL_QUEUED);
     event->context = queue->context;
     event->queue = tutti_object_retain(queue);
     event->profiled = programs && queue->properties & CL_QUEUE_PROFILING_ENABLE;
@@ -289,8 +290,13 @@ static void finish(cl_event event, cl_int status, struct garbage *garbage) {
     if (event->ended < event->earliest)
         event->ended = event->earliest;
     satisfy_all(event, TUTTI_FINISHED, &garbage->satisfied);
-    if (!may_show(event))
+    if (!may_show(event)) {
+        if (event->frees) {
+            atomic_store(&event->freed, status);
+            wake(event);
+        }
         return;
+    }
     cl_command_queue queue = event->queue;
     publish(event, garbage);
     while (queue && tutti_queue_in_order(queue) && queue->first) {
@@ -392,6 +398,12 @@ void tutti_event_break(cl_event event) {
     pthread_mutex_unlock(&event->context->graph.lock);
 }
 
+/* For a thread that waits for it: above CL_COMPLETE there is still something to wait for. */
+static cl_int find_end(cl_event event) {
+    cl_int status = tutti_event_status(event);
+    return status > CL_COMPLETE && event->frees ? atomic_load(&event->freed) : status;
+}
+
 /*
  * To wake a thread takes as long as a small command does. Looks for its end first, for a while,
  * where cores are left for that beside StarPU's workers and the devices on the CPU.
@@ -400,7 +412,7 @@ static void spin(cl_event event) {
     if (!tutti_runtime_has_spare_cores())
         return;
     cl_ulong until = tutti_runtime_now() + LONGEST_SPIN;
-    while (tutti_event_status(event) > CL_COMPLETE && !event->job && tutti_runtime_now() < until)
+    while (find_end(event) > CL_COMPLETE && !event->job && tutti_runtime_now() < until)
         ;
 }
 
@@ -412,7 +424,7 @@ bool tutti_event_waits_for(cl_event event, cl_event other) {
 /* What no host thread has begun this one does sooner: it is awake. True: it did something. */
 static bool work(cl_event event) {
     bool worked = false;
-    while (tutti_event_status(event) > CL_COMPLETE && tutti_pool_help(event))
+    while (find_end(event) > CL_COMPLETE && tutti_pool_help(event))
         worked = true;
     return worked;
 }
@@ -451,6 +463,11 @@ cl_int tutti_event_look(cl_event event) {
 cl_int tutti_event_wait(cl_event event) {
     if (event->real)
         return tutti_row_wait(event);
+    if (event->frees) /* its own work first: what is before it may take longer */
+        work(event);
+    cl_int status = find_end(event);
+    if (status <= CL_COMPLETE)
+        return status;
     do
         tutti_direct_help(event);
     while (work(event)); /* what waited for that may be a device's */
@@ -458,14 +475,14 @@ cl_int tutti_event_wait(cl_event event) {
     while (work(event))
         tutti_direct_help(event);
     struct bucket *bucket = bucket_of(event);
-    cl_int status = tutti_event_status(event);
+    status = find_end(event);
     if (status <= CL_COMPLETE)
         return status;
     atomic_fetch_add(&event->waiters, 1);
     tutti_direct_note_sleeper(true);
     note_sleeper(event);
     pthread_mutex_lock(&bucket->lock);
-    while ((status = atomic_load(&event->status)) > CL_COMPLETE) {
+    while ((status = find_end(event)) > CL_COMPLETE) {
         struct tutti_job *job = event->job;
         if (!job) {
             pthread_cond_wait(&bucket->changed, &bucket->lock);

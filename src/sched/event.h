@@ -69,6 +69,12 @@ struct _cl_event {
     cl_event real; /* constant; of a kernel in a row (row.h): the driver's event; NULL: of none */
     /* A blocking call runs its own command's job: no thread in between. */
     bool caller_runs;
+    /*
+     * A blocking write returns once its memory may be used again, though commands before it in the
+     * queue are not over: with how the command ended; above CL_COMPLETE: it has not.
+     */
+    bool frees;
+    _Atomic cl_int freed;
     struct tutti_job *_Atomic job; /* the first one for a thread that waits; changed with a lock */
 };
 
