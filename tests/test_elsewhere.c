@@ -261,19 +261,59 @@ START_TEST(what_follows) {
 }
 END_TEST
 
+/* The only device has memory again: the buffer that it had none for is like any other. */
+static void have_again(bool content) {
+    cl_int *values = malloc(BYTES);
+    for (int i = 0; i < ints; i++)
+        values[i] = i;
+    cl_mem buffer = make_buffer(content ? CL_MEM_COPY_HOST_PTR : 0, BYTES, content ? values : NULL);
+    cl_event event;
+    set_full(true, true);
+    add_to(buffer, 1, &event);
+    clWaitForEvents(1, &event);
+    ck_assert_int_eq(event_status(event), CL_MEM_OBJECT_ALLOCATION_FAILURE);
+    ck_ok(clReleaseEvent(event));
+    clFinish(queue);
+    set_full(false, false);
+    if (!content)
+        write_ints(buffer, values, (size_t)ints);
+    add_to(buffer, 1, NULL);
+    ck_ok(clFinish(queue));
+    ck_ramp(buffer, 1);
+    ck_ok(clReleaseMemObject(buffer));
+    free(values);
+}
+
+START_TEST(there_is_some_again) {
+    open_all();
+    have_again(false);
+    ints += 16;
+    have_again(true);
+    close_all();
+}
+END_TEST
+
+START_TEST(with_one_device) { test_run_again("", "--one"); }
+END_TEST
+
 START_TEST(by_our_policy) { test_run_again("TUTTI_SCHED=tutti", "--policy"); }
 END_TEST
 
 int main(int argc, char **argv) {
     const TTest *const tests[] = {the_first_is_full, the_second_is_full, what_was_there,
-                                  both_are_full,     with_times,         by_our_policy};
+                                  both_are_full,     with_times,         by_our_policy,
+                                  with_one_device};
     const TTest *const again[] = {the_first_is_full, the_second_is_full, what_was_there,
                                   both_are_full,     with_times,         what_follows};
+    const TTest *const lone[] = {there_is_some_again};
+    bool one = argc == 2 && strcmp(argv[1], "--one") == 0;
     own_policy = argc == 2 && strcmp(argv[1], "--policy") == 0;
     setenv("TUTTI_SCHED", own_policy ? "tutti" : "random", 1);
     setenv("TUTTI_TRANSFER", "staged", 1); /* else both share a context */
-    if (!pocl_gpu_begin("pthread pthread", change))
+    if (!pocl_gpu_begin(one ? "pthread" : "pthread pthread", change))
         return 0;
+    if (one)
+        return test_main_logged(1, argv, lone, COUNT(lone));
     return own_policy ? test_main_logged(1, argv, again, COUNT(again))
                       : test_main_logged(argc, argv, tests, COUNT(tests));
 }

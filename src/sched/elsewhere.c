@@ -45,8 +45,10 @@ static bool mend(const struct tutti_batch *batch) {
             starpu_data_get_interface_on_node(tutti_view_handle(use->view), device->place.node);
         if (!lacks(use))
             continue;
-        mended = use->mode != STARPU_R && !tutti_room_is_full(device) &&
+        mended = use->mode != STARPU_R &&
                  tutti_view_create_storage(use->view, device, &interface->storage) == CL_SUCCESS;
+        if (mended)
+            tutti_room_filled(device);
         if (mended && use->mode != STARPU_W)
             tutti_hop_up(use->view, device, use->storage, NULL);
     }
