@@ -133,5 +133,6 @@ libtutti_la_SOURCES += \
 	src/virtual_device/selection.c src/virtual_device/selection.h \
 	src/virtual_device/signature.c \
 	src/virtual_device/source.c src/virtual_device/source.h \
+	src/virtual_device/free_memory.c src/virtual_device/free_memory.h \
 	src/virtual_device/uuid.c src/virtual_device/uuid.h \
 	src/virtual_device/vendor.c src/virtual_device/vendor.h

@@ -104,6 +104,7 @@ TUTTI_TESTS = \
 	tests/test_relay \
 	tests/test_relay_gpus \
 	tests/test_elsewhere \
+	tests/test_left_out \
 	tests/test_peers \
 	tests/test_peer_choice \
 	tests/test_overwrite \
@@ -499,6 +500,11 @@ tests_test_home_LDADD = $(TEST_LIBS)
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_relay_LDADD = $(TEST_LIBS)
+
+tests_test_left_out_SOURCES = tests/test_left_out.c tests/pocl_gpu.h tests/pocl_table.h \
+	tests/traffic.h
+tests_test_left_out_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_left_out_LDADD = $(TEST_LIBS)
 
 tests_test_elsewhere_SOURCES = tests/test_elsewhere.c tests/task_counts.h tests/pocl_gpu.h \
 	tests/pocl_table.h tests/traffic.h

@@ -21,6 +21,7 @@
 #include "sched/statistics.h"
 #include "signals.h"
 #include "virtual_device/build.h"
+#include "virtual_device/free_memory.h"
 #include "virtual_device/pocl.h"
 
 #include <CL/cl_ext.h>
@@ -391,6 +392,39 @@ static void join_peers(const struct tutti_device_list *list) {
     tutti_signals_restore(&before);
 }
 
+/* As StarPU does. */
+static bool can_open(const struct tutti_real_device *device) {
+    const cl_icd_dispatch *driver = device->dispatch;
+    cl_int error;
+    cl_context context = driver->clCreateContext(NULL, 1, &device->id, NULL, NULL, &error);
+    cl_command_queue queue =
+        context ? driver->clCreateCommandQueue(context, device->id, 0, &error) : NULL;
+    if (queue)
+        driver->clReleaseCommandQueue(queue);
+    if (context)
+        driver->clReleaseContext(context);
+    return queue != NULL;
+}
+
+/*
+ * StarPU ends the process where a driver makes no context: others may have all of a GPU's memory.
+ * False: it would all the same, as it is the lead, or StarPU has yet to measure all links.
+ */
+static bool leave_out_full(const struct tutti_device_list *list,
+                           const struct tutti_environment *environment) {
+    bool some = false;
+    for (unsigned d = 0; d < list->count; d++) {
+        struct tutti_real_device *device = list->device[d];
+        if (device->place.devid < 0 || !(device->type & CL_DEVICE_TYPE_GPU) ||
+            !tutti_free_memory_is_scarce(device) || can_open(device))
+            continue;
+        tutti_log(WARNING, "%s: left out, as it has no memory for a context", device->name);
+        device->place.devid = -1;
+        some = true;
+    }
+    return !some || (list->device[0]->place.devid >= 0 && !environment->files.fresh);
+}
+
 static int start_starpu(const struct tutti_device_list *list, unsigned seen_by_starpu) {
     struct starpu_conf conf;
     starpu_conf_init(&conf);
@@ -433,9 +467,13 @@ static cl_int start(void) {
     if (!number_devices(list, &hand_over, &seen))
         return CL_DEVICE_NOT_AVAILABLE;
 
-    struct tutti_environment environment;
+    struct tutti_environment environment = {.set = 0};
     if (!tutti_environment_enter(&environment, list, seen))
         return CL_DEVICE_NOT_AVAILABLE;
+    if (!leave_out_full(list, &environment)) {
+        tutti_environment_leave(&environment, false);
+        return CL_DEVICE_NOT_AVAILABLE;
+    }
     atomic_store(&runtime.starting, true);
     tutti_devices_hand_over(&hand_over);
     int status = start_starpu(list, seen);
