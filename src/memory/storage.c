@@ -109,6 +109,18 @@ static void make_room(const struct tutti_real_device *device) {
     }
 }
 
+/*
+ * NVIDIA's driver (580) takes the memory at the first use, and a command fails if there is none:
+ * this is one that needs no content, and tells.
+ */
+static cl_int take_memory(const struct tutti_real_device *device, cl_mem mem) {
+    if (!(device->type & CL_DEVICE_TYPE_GPU) || device->shares_host)
+        return CL_SUCCESS;
+    cl_int error = device->dispatch->clEnqueueMigrateMemObjects(
+        device->place.uploads, 1, &mem, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL, NULL);
+    return error == CL_MEM_OBJECT_ALLOCATION_FAILURE ? error : CL_SUCCESS;
+}
+
 static cl_int create(const struct tutti_real_device *device, const struct tutti_shape *shape,
                      size_t size, struct tutti_storage *storage) {
     cl_int error = CL_SUCCESS;
@@ -118,6 +130,10 @@ static cl_int create(const struct tutti_real_device *device, const struct tutti_
         storage->mem = device->dispatch->clCreateBuffer(
             device->place.context, CL_MEM_READ_WRITE | (storage->bytes ? CL_MEM_USE_HOST_PTR : 0),
             size, storage->bytes, &error);
+    if (storage->mem && (error = take_memory(device, storage->mem)) != CL_SUCCESS) {
+        device->dispatch->clReleaseMemObject(storage->mem);
+        storage->mem = NULL;
+    }
     if (!storage->mem)
         return error;
     storage->argument = shape->type == CL_MEM_OBJECT_IMAGE1D_BUFFER
