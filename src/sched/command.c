@@ -320,7 +320,7 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
 
     cl_int result = complete ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
     if (blocking) {
-        cl_int status = tutti_event_wait(event);
+        cl_int status = event->frees ? tutti_event_wait_for_memory(event) : tutti_event_wait(event);
         if (status < 0)
             result = status;
         tutti_object_release(event);

@@ -398,21 +398,26 @@ void tutti_event_break(cl_event event) {
     pthread_mutex_unlock(&event->context->graph.lock);
 }
 
-/* For a thread that waits for it: above CL_COMPLETE there is still something to wait for. */
-static cl_int find_end(cl_event event) {
+/*
+ * For a thread that waits for it, or for the program's memory alone, which it frees: above
+ * CL_COMPLETE there is still something to wait for.
+ */
+enum awaited { ITS_END, ITS_MEMORY };
+
+static cl_int find_end(cl_event event, enum awaited awaited) {
     cl_int status = tutti_event_status(event);
-    return status > CL_COMPLETE && event->frees ? atomic_load(&event->freed) : status;
+    return status > CL_COMPLETE && awaited == ITS_MEMORY ? atomic_load(&event->freed) : status;
 }
 
 /*
  * To wake a thread takes as long as a small command does. Looks for its end first, for a while,
  * where cores are left for that beside StarPU's workers and the devices on the CPU.
  */
-static void spin(cl_event event) {
+static void spin(cl_event event, enum awaited awaited) {
     if (!tutti_runtime_has_spare_cores())
         return;
     cl_ulong until = tutti_runtime_now() + LONGEST_SPIN;
-    while (find_end(event) > CL_COMPLETE && !event->job && tutti_runtime_now() < until)
+    while (find_end(event, awaited) > CL_COMPLETE && !event->job && tutti_runtime_now() < until)
         ;
 }
 
@@ -422,9 +427,9 @@ bool tutti_event_waits_for(cl_event event, cl_event other) {
 }
 
 /* What no host thread has begun this one does sooner: it is awake. True: it did something. */
-static bool work(cl_event event) {
+static bool work(cl_event event, enum awaited awaited) {
     bool worked = false;
-    while (find_end(event) > CL_COMPLETE && tutti_pool_help(event))
+    while (find_end(event, awaited) > CL_COMPLETE && tutti_pool_help(event))
         worked = true;
     return worked;
 }
@@ -460,29 +465,22 @@ cl_int tutti_event_look(cl_event event) {
     return tutti_event_status(event);
 }
 
-cl_int tutti_event_wait(cl_event event) {
-    if (event->real)
-        return tutti_row_wait(event);
-    if (event->frees) /* its own work first: what is before it may take longer */
-        work(event);
-    cl_int status = find_end(event);
-    if (status <= CL_COMPLETE)
-        return status;
+static cl_int wait_for(cl_event event, enum awaited awaited) {
     do
         tutti_direct_help(event);
-    while (work(event)); /* what waited for that may be a device's */
-    spin(event);
-    while (work(event))
+    while (work(event, awaited)); /* what waited for that may be a device's */
+    spin(event, awaited);
+    while (work(event, awaited))
         tutti_direct_help(event);
     struct bucket *bucket = bucket_of(event);
-    status = find_end(event);
+    cl_int status = find_end(event, awaited);
     if (status <= CL_COMPLETE)
         return status;
     atomic_fetch_add(&event->waiters, 1);
     tutti_direct_note_sleeper(true);
     note_sleeper(event);
     pthread_mutex_lock(&bucket->lock);
-    while ((status = find_end(event)) > CL_COMPLETE) {
+    while ((status = find_end(event, awaited)) > CL_COMPLETE) {
         struct tutti_job *job = event->job;
         if (!job) {
             pthread_cond_wait(&bucket->changed, &bucket->lock);
@@ -491,7 +489,7 @@ cl_int tutti_event_wait(cl_event event) {
         event->job = job->next;
         pthread_mutex_unlock(&bucket->lock);
         tutti_pool_do(job, event);
-        work(event);
+        work(event, awaited);
         note_sleeper(event);
         pthread_mutex_lock(&bucket->lock);
     }
@@ -500,6 +498,16 @@ cl_int tutti_event_wait(cl_event event) {
     tutti_direct_note_sleeper(false);
     atomic_fetch_sub(&event->waiters, 1);
     return status;
+}
+
+cl_int tutti_event_wait(cl_event event) {
+    return event->real ? tutti_row_wait(event) : wait_for(event, ITS_END);
+}
+
+cl_int tutti_event_wait_for_memory(cl_event event) {
+    work(event, ITS_MEMORY); /* its own work first: what is before it may take longer */
+    cl_int status = find_end(event, ITS_MEMORY);
+    return status <= CL_COMPLETE ? status : wait_for(event, ITS_MEMORY);
 }
 
 void tutti_event_give_job(cl_event event, struct tutti_job *job) {

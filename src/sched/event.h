@@ -70,8 +70,8 @@ struct _cl_event {
     /* A blocking call runs its own command's job: no thread in between. */
     bool caller_runs;
     /*
-     * A blocking write returns once its memory may be used again, though commands before it in the
-     * queue are not over: with how the command ended; above CL_COMPLETE: it has not.
+     * A blocking write's: how the command ended, whose memory the program may use again then,
+     * though commands before it in the queue are not over; above CL_COMPLETE: it has not.
      */
     bool frees;
     _Atomic cl_int freed;
@@ -144,6 +144,9 @@ void tutti_event_free_edges(struct tutti_edge *edges);
 
 /* Waits until the event is final; returns its status. Does jobs that it waits for meanwhile. */
 cl_int tutti_event_wait(cl_event event);
+
+/* The same for who enqueued a command that `frees` the program's memory: until it has. */
+cl_int tutti_event_wait_for_memory(cl_event event);
 
 /* For the program, which looks at the status: what is over by now is published first. */
 cl_int tutti_event_look(cl_event event);
