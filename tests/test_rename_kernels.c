@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only Tutti: a buffer that is overwritten as a whole gets fresh storage, too, while a longer
+ * Only Tutti: a buffer that is overwritten as a whole gets fresh storage, too, while a long
  * kernel reads it, which a device has in its home memory.
  */
 #include "support.h"

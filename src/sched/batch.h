@@ -17,6 +17,8 @@
  */
 #define TUTTI_BATCH_FEW 4
 #define TUTTI_BRIEF 50.0 /* µs: a longer kernel pays for a task of its own */
+/* µs: what the host moves meanwhile costs up to 200, and gains nothing if all is one chain. */
+#define TUTTI_KEEPS_LONG 20000.0
 /* µs that a batch may take longer where its data is: as long as StarPU's share, and transfers. */
 #define TUTTI_TOLERATED 100.0
 struct tutti_batch {

@@ -36,7 +36,7 @@ struct tutti_batch *tutti_batch_last_of(struct tutti_view *view) {
 
 bool tutti_batch_is_kept_long(struct tutti_view *view) {
     const struct tutti_batch *last = view->at_home ? tutti_batch_last_of(view) : NULL;
-    return last && last->computes && !last->brief;
+    return last && last->computes && last->expected >= TUTTI_KEEPS_LONG;
 }
 
 void tutti_batch_note_seats(cl_mem mem) {

@@ -18,8 +18,9 @@ void tutti_batch_take_over(struct tutti_view *view, struct tutti_batch *batch, b
 struct tutti_batch *tutti_batch_last_of(struct tutti_view *view);
 
 /*
- * Has a device yet to do for longer with its content at home? Then what overwrites it all is the
- * host's, in fresh storage (memory/version.h): a device would have to wait for that.
+ * Has a device yet to do for long with its content at home, as far as is known? Then what
+ * overwrites it all is the host's, in fresh storage (memory/version.h): a device would have to wait
+ * for that.
  */
 bool tutti_batch_is_kept_long(struct tutti_view *view);
 

@@ -47,7 +47,7 @@ static struct {
     double work;                      /* µs that they take */
     unsigned free;                    /* bits: devices that execute nothing */
     unsigned at_work;                 /* threads that do */
-    atomic_uint longer;               /* batches that are not brief, begun or to begin */
+    atomic_uint longer;               /* batches that keep a device long, begun or to begin */
     unsigned called, resting;         /* threads that are to begin, and those that can */
     bool watched;                     /* one of these looks from time to time */
     struct helper *helpers;           /* the first one first */
@@ -87,6 +87,10 @@ static double work_of(const struct tutti_batch *batch) {
 }
 
 /* Lock held. */
+static bool keeps_long(const struct tutti_batch *batch) {
+    return batch->expected >= TUTTI_KEEPS_LONG;
+}
+
 static void make_ready(struct tutti_batch *batch) {
     struct tutti_batch **link = &crew.first;
     bool known = batch->expected > 0;
@@ -101,7 +105,7 @@ static void make_ready(struct tutti_batch *batch) {
     if (newest)
         crew.last = batch;
     crew.work += work_of(batch);
-    atomic_fetch_add_explicit(&crew.longer, !batch->brief, memory_order_relaxed);
+    atomic_fetch_add_explicit(&crew.longer, keeps_long(batch), memory_order_relaxed);
     atomic_fetch_add_explicit(&crew.count, 1, memory_order_relaxed);
 }
 
@@ -256,7 +260,7 @@ static void execute(struct tutti_batch *batch) {
     for (unsigned i = 0; i < batch->count; i++)
         leave(&batch->use[i]);
     crew.free |= 1u << device->index;
-    atomic_fetch_sub_explicit(&crew.longer, !batch->brief, memory_order_relaxed);
+    atomic_fetch_sub_explicit(&crew.longer, keeps_long(batch), memory_order_relaxed);
     offer_device();
     call_and_unlock(false);
     tutti_execution_collect(batch);
