@@ -437,10 +437,13 @@ static bool work(cl_event event, enum awaited awaited) {
 /* Guards the sleepers of all queues; taken before a bucket's. */
 static pthread_mutex_t sleepers = TUTTI_BRIEF_LOCK;
 
-/* The calling thread is about to sleep until the event is over. */
-static void note_sleeper(cl_event event) {
+/*
+ * The calling thread is about to sleep until the event is over, and so what is before it, which it
+ * may be given; not if it sleeps for the memory alone.
+ */
+static void note_sleeper(cl_event event, enum awaited awaited) {
     cl_command_queue queue = event->queue;
-    if (!queue || !tutti_queue_in_order(queue))
+    if (!queue || !tutti_queue_in_order(queue) || awaited == ITS_MEMORY)
         return;
     pthread_mutex_lock(&sleepers);
     if (!queue->sleeper || queue->sleeper->number < event->number)
@@ -478,7 +481,7 @@ static cl_int wait_for(cl_event event, enum awaited awaited) {
         return status;
     atomic_fetch_add(&event->waiters, 1);
     tutti_direct_note_sleeper(true);
-    note_sleeper(event);
+    note_sleeper(event, awaited);
     pthread_mutex_lock(&bucket->lock);
     while ((status = find_end(event, awaited)) > CL_COMPLETE) {
         struct tutti_job *job = event->job;
@@ -490,7 +493,7 @@ static cl_int wait_for(cl_event event, enum awaited awaited) {
         pthread_mutex_unlock(&bucket->lock);
         tutti_pool_do(job, event);
         work(event, awaited);
-        note_sleeper(event);
+        note_sleeper(event, awaited);
         pthread_mutex_lock(&bucket->lock);
     }
     pthread_mutex_unlock(&bucket->lock);
