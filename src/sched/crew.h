@@ -23,7 +23,7 @@ bool tutti_crew_submit(struct tutti_batch *batch);
 
 /*
  * Does the crew do it best, as no other thread need wake for it, and the host holds none of what it
- * uses? By the dispatching thread.
+ * uses? Not a transfer of what no device uses while all are kept long. By the dispatching thread.
  */
 bool tutti_crew_would_take(const struct tutti_device_task *task);
 

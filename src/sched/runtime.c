@@ -413,6 +413,8 @@ static bool can_open(const struct tutti_real_device *device) {
 static bool leave_out_full(const struct tutti_device_list *list,
                            const struct tutti_environment *environment) {
     bool some = false;
+    sigset_t before;
+    tutti_signals_block(&before); /* drivers may start threads */
     for (unsigned d = 0; d < list->count; d++) {
         struct tutti_real_device *device = list->device[d];
         if (device->place.devid < 0 || !(device->type & CL_DEVICE_TYPE_GPU) ||
@@ -422,6 +424,7 @@ static bool leave_out_full(const struct tutti_device_list *list,
         device->place.devid = -1;
         some = true;
     }
+    tutti_signals_restore(&before);
     return !some || (list->device[0]->place.devid >= 0 && !environment->files.fresh);
 }
 
