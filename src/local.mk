@@ -62,6 +62,7 @@ libtutti_la_SOURCES += \
 	src/memory/window.c src/memory/window.h \
 	src/sched/batch.c src/sched/batch.h \
 	src/sched/batch_users.c src/sched/batch_users.h \
+	src/sched/blocking_write.c src/sched/blocking_write.h \
 	src/sched/command.c src/sched/command.h \
 	src/sched/copy_task.c src/sched/copy_task.h \
 	src/sched/crew.c src/sched/crew.h \

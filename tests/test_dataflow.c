@@ -6,7 +6,6 @@
 #include "native.h"
 #include "task_counts.h"
 
-#include <pthread.h>
 #include <time.h>
 
 enum { N = 1024, BYTES = N * sizeof(cl_int) };
@@ -111,85 +110,6 @@ START_TEST(followers_with_nothing_in_common_go_on) {
     ck_ok(clReleaseEvent(marker));
     free(x);
     free(y);
-    ck_ok(clReleaseMemObject(a));
-    ck_ok(clReleaseMemObject(b));
-    free(memory);
-    end();
-}
-END_TEST
-
-/* The program may use its memory again, though what is before the write in the queue is not over.
- */
-static void write_behind(size_t size) {
-    cl_int *memory, *x = malloc(size), *y = calloc(1, size), count = (cl_int)(size / sizeof(*x));
-    cl_mem a = make_fixed(&memory), b = make_buffer(0, size, NULL);
-    cl_event event;
-
-    for (int i = 0; i < count; i++)
-        x[i] = 7;
-    occupy(a);
-    run(queue, set, a, 1, false);
-    ck_ok(clEnqueueWriteBuffer(queue, b, CL_TRUE, 0, size, x, 0, NULL, &event));
-    for (int i = 0; i < count; i++)
-        x[i] = 8;
-    ck_assert_int_gt(event_status(event), CL_COMPLETE);
-    run(queue, add, b, 3, false);
-    vacate();
-    ck_ok(clEnqueueReadBuffer(queue, b, CL_TRUE, 0, size, y, 0, NULL, NULL));
-    ck_assert_int_eq(event_status(event), CL_COMPLETE);
-    for (int i = 0; i < count; i++)
-        if (y[i] != (i < N ? 10 : 7))
-            ck_abort_msg("[%d] is %d", i, y[i]);
-    ck_ok(clReleaseEvent(event));
-    ck_ok(clReleaseMemObject(a));
-    ck_ok(clReleaseMemObject(b));
-    free(x);
-    free(y);
-    free(memory);
-}
-
-START_TEST(blocking_writes_wait_for_their_memory_alone) {
-    begin();
-    write_behind(BYTES);
-    write_behind(4 << 20);
-    end();
-}
-END_TEST
-
-static void *vacate_later(void *unused) {
-    (void)unused;
-    usleep(100000);
-    vacate();
-    return NULL;
-}
-
-/* Yet who waits for the queue, or for the write, waits for what is before it. */
-START_TEST(what_waits_behind_a_blocking_write) {
-    cl_int *memory, value = 7;
-    cl_mem a = make_fixed(&memory), b = make_buffer(0, BYTES, NULL);
-    const size_t all = N;
-    begin();
-    for (int way = 0; way < 3; way++) {
-        cl_event kernel, write;
-        pthread_t thread;
-        occupy(a);
-        ck_ok(clSetKernelArg(add, 0, sizeof(a), &a));
-        ck_ok(clSetKernelArg(add, 1, sizeof(value), &value));
-        ck_ok(clEnqueueNDRangeKernel(queue, add, 1, NULL, &all, NULL, 0, NULL, &kernel));
-        ck_ok(clEnqueueWriteBuffer(queue, b, CL_TRUE, 0, sizeof(value), &value, 0, NULL, &write));
-        ck_assert_int_eq(pthread_create(&thread, NULL, vacate_later, NULL), 0);
-        if (way == 1)
-            ck_ok(clWaitForEvents(1, &write));
-        if (way == 2) /* what comes behind it needs not wait either */
-            ck_ok(clEnqueueWriteBuffer(queue, b, CL_TRUE, 0, sizeof(value), &value, 0, NULL, NULL));
-        if (way != 1)
-            ck_ok(clFinish(queue));
-        ck_assert_int_eq(event_status(kernel), CL_COMPLETE);
-        ck_assert_int_eq(event_status(write), CL_COMPLETE);
-        ck_assert_int_eq(pthread_join(thread, NULL), 0);
-        ck_ok(clReleaseEvent(kernel));
-        ck_ok(clReleaseEvent(write));
-    }
     ck_ok(clReleaseMemObject(a));
     ck_ok(clReleaseMemObject(b));
     free(memory);
@@ -526,8 +446,6 @@ END_TEST
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         followers_with_nothing_in_common_go_on,
-        blocking_writes_wait_for_their_memory_alone,
-        what_waits_behind_a_blocking_write,
         native_kernels_overlap_device_work,
         held_readers_hold_writers_but_not_readers,
         parts_of_one_buffer_keep_their_order,

@@ -6,6 +6,7 @@
 #include "sched/ahead.h"
 #include "sched/append.h"
 #include "sched/batch.h"
+#include "sched/blocking_write.h"
 #include "sched/direct_end.h"
 #include "sched/row.h"
 #include "sched/runtime.h"
@@ -203,6 +204,8 @@ static bool enter_graph(struct tutti_command *command, struct tutti_wait_list li
             enter_host_list(queue, event);
     }
     enter_queue(queue, event);
+    if (tutti_queue_in_order(queue))
+        tutti_memory_user_enter(event);
     if (command->fence) {
         *old_fence = queue->fence;
         queue->fence = tutti_object_retain(event);
@@ -273,12 +276,6 @@ static bool try_at_once(struct tutti_command *command, cl_command_queue queue, c
     return able;
 }
 
-/* The program waits until it may use its memory again, which need not come after kernels. */
-static bool is_write(cl_command_type type) {
-    return type == CL_COMMAND_WRITE_BUFFER || type == CL_COMMAND_WRITE_BUFFER_RECT ||
-           type == CL_COMMAND_WRITE_IMAGE;
-}
-
 cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue queue,
                              cl_command_type type, struct tutti_wait_list list, bool blocking,
                              cl_event *event_ret) {
@@ -287,7 +284,7 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
         return CL_OUT_OF_RESOURCES;
     }
     cl_int error;
-    if (blocking && !is_write(type))
+    if (blocking && !tutti_is_write(type))
         tutti_graph_note_wait(&queue->context->graph);
     if (try_at_once(command, queue, type, list, blocking, event_ret, &error))
         return error;
@@ -302,7 +299,7 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
         return CL_OUT_OF_HOST_MEMORY;
     }
     cl_context context = queue->context;
-    event->frees = blocking && is_write(type);
+    event->frees = blocking && tutti_is_write(type) && !event->profiled;
     event->command = command;
     command->event = event;
     command->ready.dispatch = dispatch;

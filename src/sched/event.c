@@ -4,6 +4,7 @@
 
 #include "brief_lock.h"
 #include "recycler.h"
+#include "sched/blocking_write.h"
 #include "sched/command.h"
 #include "sched/direct_end.h"
 #include "sched/row.h"
@@ -110,7 +111,7 @@ static void call(cl_event event, struct tutti_event_callback *callback, cl_int s
     tutti_pool_call_back(&callback->job);
 }
 
-static void wake(cl_event event) {
+void tutti_event_wake(cl_event event) {
     struct bucket *bucket = bucket_of(event);
     pthread_mutex_lock(&bucket->lock);
     pthread_cond_broadcast(&bucket->changed);
@@ -139,7 +140,7 @@ static void show(cl_event event, cl_int status) {
     /* A waiter counts itself before it looks. */
     atomic_store(&event->status, status);
     if (atomic_load(&event->waiters) > 0)
-        wake(event);
+        tutti_event_wake(event);
 }
 
 /*
@@ -290,11 +291,10 @@ static void finish(cl_event event, cl_int status, struct garbage *garbage) {
     if (event->ended < event->earliest)
         event->ended = event->earliest;
     satisfy_all(event, TUTTI_FINISHED, &garbage->satisfied);
+    if (event->uses_memory)
+        tutti_memory_user_leave(event);
     if (!may_show(event)) {
-        if (event->frees) {
-            atomic_store(&event->freed, status);
-            wake(event);
-        }
+        tutti_blocking_write_free(event);
         return;
     }
     cl_command_queue queue = event->queue;

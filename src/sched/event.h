@@ -69,12 +69,12 @@ struct _cl_event {
     cl_event real; /* constant; of a kernel in a row (row.h): the driver's event; NULL: of none */
     /* A blocking call runs its own command's job: no thread in between. */
     bool caller_runs;
-    /*
-     * A blocking write's: how the command ended, whose memory the program may use again then,
-     * though commands before it in the queue are not over; above CL_COMPLETE: it has not.
-     */
-    bool frees;
-    _Atomic cl_int freed;
+    /* blocking_write.h */
+    bool frees;            /* constant: who enqueued it waits for its memory alone, */
+    _Atomic cl_int freed;  /* which the program may use again: how it ended; CL_QUEUED: not yet */
+    bool uses_memory;      /* constant: of the program, and its queue is in-order */
+    unsigned users_before; /* of `frees`: those that do, before it in the queue, and are not over */
+    cl_event next_behind;  /* of `frees`, of the same queue, behind such ones */
     struct tutti_job *_Atomic job; /* the first one for a thread that waits; changed with a lock */
 };
 
@@ -141,6 +141,9 @@ void tutti_event_break(cl_event event);
  */
 struct tutti_edge *tutti_event_dispatched(cl_event event);
 void tutti_event_free_edges(struct tutti_edge *edges);
+
+/* Threads that wait for it look again. */
+void tutti_event_wake(cl_event event);
 
 /* Waits until the event is final; returns its status. Does jobs that it waits for meanwhile. */
 cl_int tutti_event_wait(cl_event event);

@@ -20,6 +20,8 @@ struct _cl_command_queue {
     cl_event last_host;     /* in-order: the last one not done that uses the program's memory */
     unsigned held;          /* in-order: how many commands are held (hold.h) */
     atomic_uint host_waits; /* in-order: not 0: lately some waited for such a one's memory */
+    unsigned memory_users;  /* in-order: how many commands use the program's memory, not over yet */
+    cl_event behind_users;  /* in-order: blocking writes behind such ones */
     cl_event outsider;      /* in-order: the last held one that waits for others than its queue's */
     cl_event fence;         /* later commands wait for it: barrier, native kernel; retained */
     cl_ulong ended;    /* in-order: when the last one that was profiled did, published ones only */
