@@ -63,6 +63,7 @@ TUTTI_TESTS = \
 	tests/test_chain \
 	tests/test_window \
 	tests/test_locked_pages \
+	tests/test_users_pages \
 	tests/test_beside \
 	tests/test_append \
 	tests/test_append_chance \
@@ -395,6 +396,10 @@ tests_test_chain_LDADD = $(TEST_LIBS)
 tests_test_window_SOURCES = tests/test_window.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_window_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_window_LDADD = $(TEST_LIBS)
+tests_test_users_pages_SOURCES = tests/test_users_pages.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_users_pages_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_users_pages_LDADD = $(TEST_LIBS)
+
 tests_test_locked_pages_SOURCES = tests/test_locked_pages.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_locked_pages_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_locked_pages_LDADD = $(TEST_LIBS)

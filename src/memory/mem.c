@@ -113,10 +113,19 @@ static bool goes_at_once(cl_mem mem) {
     return at_once;
 }
 
+/* A driver would move the bytes of the old pages for whatever came to that address. */
+static void unlock_programs_pages(cl_mem mem) {
+    cl_mem parent = mem->parent;
+    if (!parent)
+        tutti_view_unlock_home(mem->view);
+    else if (atomic_load(&parent->parts) == 1 && atomic_load(&parent->object.refs) == 1)
+        tutti_view_unlock_home(parent->view); /* it goes with its last part */
+}
+
 /*
  * At once if the program releases it, which may free what it gave with CL_MEM_USE_HOST_PTR then.
  * But StarPU may have to be waited for, and all that it does before: the end of a command, which
- * what is waited for may come after, does not wait for it.
+ * what is waited for may come after, does not wait for it, but for the program's pages.
  */
 static void destroy(void *object) {
     cl_mem mem = object;
@@ -124,10 +133,12 @@ static void destroy(void *object) {
     if (usable)
         tutti_runtime_busy(); /* the end of the process waits for it, begun or not */
     mem->destroy_job.run = usable ? destroy_in_time : destroy_now;
-    if (tutti_command_is_destroyed_here() && !goes_at_once(mem))
-        tutti_pool_run(&mem->destroy_job);
-    else
+    if (!tutti_command_is_destroyed_here() || goes_at_once(mem)) {
         mem->destroy_job.run(&mem->destroy_job);
+        return;
+    }
+    unlock_programs_pages(mem);
+    tutti_pool_run(&mem->destroy_job);
 }
 
 static cl_mem create(cl_context context, cl_mem_object_type type, cl_mem_flags flags, size_t size) {

@@ -291,6 +291,18 @@ void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_devic
     pthread_mutex_unlock(&view->lock);
 }
 
+void tutti_view_unlock_home(struct tutti_view *view) {
+    struct tutti_pinned *pinned = NULL;
+    pthread_mutex_lock(&view->lock);
+    if (view->home_is_users) {
+        pinned = view->pinned;
+        view->pinned = NULL;
+        view->moved = TRIED;
+    }
+    pthread_mutex_unlock(&view->lock);
+    tutti_pinned_free(pinned);
+}
+
 /* Is home memory owed bytes by a copy that stands for them? If that one is not valid, it pays. */
 static bool owed(struct tutti_view *view) {
     const struct tutti_real_device *debtor = tutti_relay_debtor(view);

@@ -204,6 +204,8 @@ void *tutti_view_home_for_once(struct tutti_view *view);
 bool tutti_view_has_locked_home(struct tutti_view *view); /* is it made, and page-locked? */
 void tutti_view_lock_home(struct tutti_view *view, const struct tutti_real_device *device,
                           size_t bytes);
+/* Nothing uses the view any more. The program may free its memory before the view is destroyed. */
+void tutti_view_unlock_home(struct tutti_view *view);
 
 /*
  * A device's objects over the home memory of a view that is `at_home`, made now if need be. Empty
