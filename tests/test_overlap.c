@@ -10,13 +10,13 @@
 #include "support.h"
 
 enum {
-    LONG = 1 << 18,
+    LONG = 1 << 20,
     SHORT = 1000,
-    LONG_WORK = 4000,
-    MOST_WORK = LONG_WORK << 12,
+    LONG_WORK = 250,
+    MOST_WORK = LONG_WORK << 16,
     SHORT_WORK = 0
 };
-enum { LEAST_TIME = 1000000 }; /* ns of a kernel with long work, on the fastest device */
+enum { LEAST_TIME = 300000 }; /* ns of a kernel with long work, on the fastest device */
 enum { A, B, C, D, TILES };
 
 static const char source[] =
@@ -78,9 +78,12 @@ static cl_event run(int in, int out) {
 }
 
 static void all_are(int t, float wanted) {
-    for (size_t i = 0; i < count; i++)
-        ck_assert_msg(host[t][i] == wanted, "tile %c: element %zu is %g, expected %g", 'a' + t, i,
-                      (double)host[t][i], (double)wanted);
+    size_t i = 0;
+    while (i < count && host[t][i] == wanted)
+        i++;
+    if (i < count)
+        ck_abort_msg("tile %c: element %zu is %g, expected %g", 'a' + t, i, (double)host[t][i],
+                     (double)wanted);
 }
 
 static cl_ulong time_of(cl_event event, cl_profiling_info which) {
@@ -125,17 +128,17 @@ static bool overlap(cl_event earlier, cl_event later) {
 
 static void drop(cl_event event) { ck_ok(clReleaseEvent(event)); }
 
-static int repeats(void) { return (int)test_size("TUTTI_TEST_ROUNDS", 10); }
+static int repeats(void) { return (int)test_size("TUTTI_TEST_ROUNDS", 1000); }
 
 /* Chance may hide an overlap in a few rounds. */
 static bool goes_on(int round, bool met) {
-    return round < repeats() || (!met && test_platform_is("Tutti") && round < 30 * repeats());
+    return round < repeats() || (!met && test_platform_is("Tutti") && round < 3 * repeats());
 }
 
 /* Only Tutti promises to overlap what an in-order queue leaves free. */
 static void check_met(int met, const char *what) {
     if (test_platform_is("Tutti"))
-        ck_assert_msg(met > 0, "%s never overlapped in %d rounds", what, 30 * repeats());
+        ck_assert_msg(met > 0, "%s never overlapped in %d rounds", what, 3 * repeats());
 }
 
 START_TEST(t01_transfers_follow_each_other) {
