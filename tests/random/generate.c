@@ -5,6 +5,8 @@
  */
 #include "maker.h"
 
+#define LARGE_OF 20u /* programs, one is large */
+
 /* The host waits until these steps are complete. */
 static bool wait_first(struct maker *maker, int thread, const int *steps, int count, int depth) {
     struct step step = blank(maker, STEP_WAIT, thread);
@@ -120,7 +122,9 @@ static void make_objects(struct maker *maker) {
         struct object *object = &program->object[o];
         object->root = o;
         object->size = SUB_ALIGN * between(maker, 1, 8);
-        if (chance(maker, 15))
+        if (program->large && chance(maker, 60))
+            object->size = SUB_ALIGN * between(maker, 256, LARGE_HOST_SIZE / SUB_ALIGN);
+        else if (chance(maker, 15))
             object->size -= 4 * between(maker, 1, 60);
         else if (chance(maker, 6))
             object->size = 65536;
@@ -160,6 +164,8 @@ void program_generate(struct program *program, uint32_t seed, struct abilities a
     for (int warm = 0; warm < 8; warm++)
         next_random(&maker.state);
     program->seed = seed;
+    program->large = seed % LARGE_OF == LARGE_OF / 2;
+    program->host_size = program->large ? LARGE_HOST_SIZE : HOST_SIZE;
     program->threads =
         chance(&maker, 50) || !abilities.threads ? 1 : 2 + (int)below(&maker, MAX_THREADS - 1);
     program->queues = 1 + (int)below(&maker, MAX_QUEUES);

@@ -17,13 +17,17 @@ void outcome_begin(struct outcome *outcome, const struct program *program) {
         outcome->object[o] = malloc(object->size);
         initial_bytes(program, o, outcome->object[o], object->size);
     }
-    for (int h = 0; h < program->hosts; h++)
-        initial_bytes(program, MAX_OBJECTS + h, outcome->host[h], HOST_SIZE);
+    for (int h = 0; h < program->hosts; h++) {
+        outcome->host[h] = malloc(program->host_size);
+        initial_bytes(program, MAX_OBJECTS + h, outcome->host[h], program->host_size);
+    }
 }
 
 void outcome_end(struct outcome *outcome) {
     for (int o = 0; o < MAX_OBJECTS; o++)
         free(outcome->object[o]);
+    for (int h = 0; h < MAX_HOSTS; h++)
+        free(outcome->host[h]);
 }
 
 static uint8_t *bytes_of(const struct machine *machine, int object) {
@@ -217,7 +221,7 @@ bool outcome_compare(const struct program *program, const struct order *order,
             continue;
         const uint8_t *a = h < 0 ? expected->object[s] : expected->host[h];
         const uint8_t *b = h < 0 ? seen->object[s] : seen->host[h];
-        size_t bytes = h < 0 ? program->object[s].size : HOST_SIZE, wrong = 0, first = 0;
+        size_t bytes = h < 0 ? program->object[s].size : program->host_size, wrong = 0, first = 0;
         for (size_t i = bytes; i-- > 0;) {
             if (a[i] != b[i]) {
                 wrong++;

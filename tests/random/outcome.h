@@ -7,10 +7,10 @@
 
 struct outcome {
     uint8_t *object[MAX_OBJECTS]; /* final bytes of the buffers; NULL where nobody can look */
-    uint8_t host[MAX_HOSTS][HOST_SIZE];
-    uint32_t seen[MAX_STEPS]; /* by steps that look: a hash of the bytes */
-    cl_int status[MAX_STEPS]; /* of commands: final, where the program keeps the event */
-    char fault[512];          /* an OpenCL call that did not do as it should */
+    uint8_t *host[MAX_HOSTS];     /* of program->host_size bytes */
+    uint32_t seen[MAX_STEPS];     /* by steps that look: a hash of the bytes */
+    cl_int status[MAX_STEPS];     /* of commands: final, where the program keeps the event */
+    char fault[512];              /* an OpenCL call that did not do as it should */
 };
 
 void outcome_begin(struct outcome *outcome, const struct program *program);

@@ -167,8 +167,9 @@ static void print_step(const struct program *program, const struct step *step, F
 }
 
 void program_print(const struct program *program, FILE *out) {
-    fprintf(out, "# seed %u: %d threads, queues calls %s\n", program->seed, program->threads,
-            program->turns ? "in turns" : "in any order");
+    fprintf(out, "# seed %u: %d threads, queues calls %s, host arrays of %zu bytes\n",
+            program->seed, program->threads, program->turns ? "in turns" : "in any order",
+            program->host_size);
     for (int q = 0; q < program->queues; q++)
         fprintf(out, "# queue %d: %s%s\n", q,
                 program->out_of_order[q] ? "out of order" : "in order",

@@ -17,7 +17,8 @@ enum {
     MAX_THREADS = 3,
     MAX_GATES = 4,
     MAX_LIST = 8,
-    HOST_SIZE = 4096,
+    HOST_SIZE = 4096, /* of a host array; and of a large program's: */
+    LARGE_HOST_SIZE = 3 << 20,
     SUB_ALIGN = 512, /* bytes; no less than any device's CL_DEVICE_MEM_BASE_ADDR_ALIGN */
 };
 
@@ -104,6 +105,8 @@ struct step {
 struct program {
     uint32_t seed;
     int threads, queues, objects, hosts, gates;
+    bool large; /* some buffers, and transfers, of up to 3 MiB */
+    size_t host_size;
     bool out_of_order[MAX_QUEUES], queue_early[MAX_QUEUES];
     /* The calls on a queue are made in the order of the steps, also those of several threads. */
     bool turns;

@@ -58,8 +58,8 @@ static bool place_box(struct maker *maker, const struct step *step, struct box *
 
 static bool choose_rect(struct maker *maker, struct step *step, size_t limit, size_t other) {
     step->rect = true;
-    step->region[0] = between(maker, 1, 24);
-    step->region[1] = between(maker, 1, 6);
+    step->region[0] = between(maker, 1, maker->program->large ? 24000 : 24);
+    step->region[1] = between(maker, 1, maker->program->large ? 24 : 6);
     step->region[2] = between(maker, 1, 3);
     choose_pitches(maker, step, &step->box[0]);
     choose_pitches(maker, step, &step->box[1]);
@@ -71,7 +71,7 @@ static bool choose_rect(struct maker *maker, struct step *step, size_t limit, si
 
 static bool choose_transfer(struct maker *maker, struct step *step) {
     const struct program *program = maker->program;
-    size_t limit, other = HOST_SIZE;
+    size_t limit, other = program->host_size;
     step->object[0] = any_object(maker);
     step->objects = 1;
     if (step->kind == STEP_COPY)
@@ -125,7 +125,7 @@ static bool choose_kernel(struct maker *maker, struct step *step) {
     for (int k = 0; k < step->objects; k++)
         step->at[k] = between(maker, 0, words_of(program, step->object[k]) - kernel_words(step, k));
     if (step->kernel == KERNEL_ADD)
-        step->rounds = chance(maker, 30) ? below(maker, 3000) : 0;
+        step->rounds = chance(maker, 30) ? below(maker, program->large ? 10 : 3000) : 0;
     return true;
 }
 
@@ -148,7 +148,7 @@ static bool choose_native(struct maker *maker, struct step *step) {
         step->at[k] = between(maker, 0, words_of(program, step->object[k]) - step->count);
     if (chance(maker, 40)) {
         step->host = (int)below(maker, (uint32_t)program->hosts);
-        step->box[1].origin[0] = between(maker, 0, HOST_SIZE - step->count * 4);
+        step->box[1].origin[0] = between(maker, 0, program->host_size - step->count * 4);
     }
     return true;
 }
@@ -194,8 +194,8 @@ static bool choose_map_use(struct maker *maker, struct step *step) {
 
 static bool choose_host_use(struct maker *maker, struct step *step) {
     step->host = (int)below(maker, (uint32_t)maker->program->hosts);
-    step->count = between(maker, 1, HOST_SIZE);
-    step->at[0] = between(maker, 0, HOST_SIZE - step->count);
+    step->count = between(maker, 1, maker->program->host_size);
+    step->at[0] = between(maker, 0, maker->program->host_size - step->count);
     return true;
 }
 

@@ -66,7 +66,7 @@ bool maker_choose_image_transfer(struct maker *maker, struct step *step) {
         place_in_image(maker, a, step, &step->box[0]);
         step->pattern = a->pixel;
         return step->kind == STEP_FILL ||
-               place_beside(maker, step, a->pixel, HOST_SIZE, false, &step->box[1]);
+               place_beside(maker, step, a->pixel, maker->program->host_size, false, &step->box[1]);
     }
     if (a->pixel && b->pixel && a->pixel != b->pixel) /* of one format only */
         return false;

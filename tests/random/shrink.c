@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
 #include "shrink.h"
 
 #include "outcome.h"
@@ -127,14 +128,18 @@ static void drop_steps(const struct trial *trial, bool *keep, int steps, struct 
     }
 }
 
+static bool matters(const char *setting) {
+    return strncmp(setting, "TUTTI_", 6) == 0 || strncmp(setting, "POCL_DEVICES=", 13) == 0 ||
+           strncmp(setting, "OCL_ICD_VENDORS=", 16) == 0;
+}
+
 static void print_repeat(const struct trial *trial, const struct program *program, FILE *out) {
-    static const char *const names[] = {"TUTTI_TEST_PLATFORM", "POCL_DEVICES", "TUTTI_SCHED",
-                                        "TUTTI_ORDER", "TUTTI_DEVICES"};
     bool first = true;
     fprintf(out, "# to repeat it:");
-    for (size_t n = 0; n < COUNT(names); n++)
-        if (getenv(names[n]))
-            fprintf(out, " %s='%s'", names[n], getenv(names[n]));
+    for (char **setting = environ; *setting; setting++)
+        if (matters(*setting))
+            fprintf(out, " %.*s='%s'", (int)strcspn(*setting, "="), *setting,
+                    *setting + strcspn(*setting, "=") + 1);
     fprintf(out, " test_random --seed %u --devices %d --repeat 200 --keep ", trial->seed,
             trial->devices);
     for (int i = 0; i < program->steps; i++) {
