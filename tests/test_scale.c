@@ -75,7 +75,7 @@ static void batch_of_kernels(void) {
 }
 
 START_TEST(kernels_and_finish) {
-    size_t batches = test_size("TUTTI_TEST_COMMANDS", 100000) / 1000;
+    size_t batches = test_size("TUTTI_TEST_COMMANDS", 1000000) / 1000;
     cl_int seen;
 
     begin();
@@ -87,7 +87,7 @@ START_TEST(kernels_and_finish) {
 END_TEST
 
 START_TEST(kernels_without_finish) {
-    cl_int count = (cl_int)test_size("TUTTI_TEST_COMMANDS", 100000) / 2, seen;
+    cl_int count = (cl_int)test_size("TUTTI_TEST_COMMANDS", 1000000) / 2, seen;
 
     begin();
     for (cl_int i = 0; i < count; i++)
@@ -121,7 +121,7 @@ static void every_kind(void) {
 
 START_TEST(every_kind_of_command) {
     begin();
-    check_flat(every_kind, test_size("TUTTI_TEST_COMMANDS", 100000) / 2000, 8 << 20);
+    check_flat(every_kind, test_size("TUTTI_TEST_COMMANDS", 1000000) / 2000, 8 << 20);
     end();
 }
 END_TEST
@@ -154,7 +154,7 @@ static void gates_and_loops(void) {
 START_TEST(held_commands_and_versions) {
     begin();
     gated_rounds = 0;
-    gated_rounds_wanted = test_size("TUTTI_TEST_COMMANDS", 100000) / 1000 * 4;
+    gated_rounds_wanted = test_size("TUTTI_TEST_COMMANDS", 1000000) / 1000 * 4;
     check_flat(gates_and_loops, gated_rounds_wanted, 8 << 20);
     end();
 }
