@@ -10,7 +10,13 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum { BYTES = 8 << 20, HALF = BYTES / 2, ITEMS = BYTES / sizeof(cl_int), ENOUGH = 6 };
+enum {
+    BYTES = 8 << 20,
+    HALF = BYTES / 2,
+    ITEMS = BYTES / sizeof(cl_int),
+    ENOUGH = 6,
+    LIMIT = 16 << 20
+};
 
 static _Atomic(cl_mem) locked; /* the driver's object over the program's pages */
 
@@ -106,12 +112,39 @@ START_TEST(once_the_last_command_of_its_last_part_is_over) {
 }
 END_TEST
 
+/* What is kept of other buffers' memory, and is in the way, is given back. */
+START_TEST(beside_what_is_kept) {
+    cl_mem other = make_buffer(CL_MEM_ALLOC_HOST_PTR, LIMIT - BYTES / 2, NULL);
+    cl_event gate = make_user_event();
+
+    /* So that the program is never idle, which gives it back, too. */
+    ck_ok(clEnqueueMarkerWithWaitList(queue, 1, &gate, NULL));
+    cl_command_queue own = make_queue(0), whole = queue;
+    queue = own;
+    void *mapped = ck_made(
+        clEnqueueMapBuffer(queue, other, CL_TRUE, CL_MAP_WRITE, 0, BYTES, 0, NULL, NULL, &error));
+    ck_ok(clEnqueueUnmapMemObject(queue, other, mapped, 0, NULL, NULL));
+    ck_ok(clFinish(queue));
+    ck_ok(clReleaseMemObject(other));
+    begin();
+    ck_ok(clFinish(queue));
+    ck_ok(clReleaseMemObject(buffer));
+    end();
+    queue = whole;
+    ck_ok(clReleaseCommandQueue(own));
+    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
+    ck_ok(clReleaseEvent(gate));
+}
+END_TEST
+
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         once_it_is_released,
         once_its_last_command_is_over,
         once_the_last_command_of_its_last_part_is_over,
+        beside_what_is_kept,
     };
+    setenv("TUTTI_PINNED_LIMIT", "16M", 1);
     setenv("TUTTI_LOCK_PAGES", "never", 1);
     return test_main_gpu(argc, argv, tests, COUNT(tests), change);
 }

@@ -86,15 +86,28 @@ static struct tutti_pinned *take_kept(size_t size) {
     return found;
 }
 
-/* The same; if there is none, books `size` bytes when there is room. */
+/* So many bytes more, if there is room. Lock held. */
+static bool book(size_t size) {
+    bool room = size <= tutti_pinned_limit() && pins.bytes <= tutti_pinned_limit() - size;
+    if (room)
+        pins.bytes += size;
+    return room;
+}
+
+/* A kept block; if there is none, books `size` bytes. */
 static struct tutti_pinned *reuse(size_t size, bool *room) {
     pthread_mutex_lock(&pins.lock);
     struct tutti_pinned *found = take_kept(size);
-    *room = !found && pins.bytes + size <= tutti_pinned_limit();
-    if (*room)
-        pins.bytes += size;
+    *room = !found && book(size);
     pthread_mutex_unlock(&pins.lock);
     return found;
+}
+
+static bool take_room(size_t size) {
+    pthread_mutex_lock(&pins.lock);
+    bool room = book(size);
+    pthread_mutex_unlock(&pins.lock);
+    return room;
 }
 
 static void unbook(size_t size) {
@@ -176,11 +189,11 @@ struct tutti_pinned *tutti_pinned_lock(void *memory, size_t size) {
     const struct tutti_real_device *device = pinning_device();
     if (!device)
         return NULL;
-    pthread_mutex_lock(&pins.lock);
-    bool room = pins.bytes + size <= tutti_pinned_limit();
-    if (room)
-        pins.bytes += size;
-    pthread_mutex_unlock(&pins.lock);
+    bool room = take_room(size);
+    if (!room) {
+        tutti_pinned_trim();
+        room = take_room(size);
+    }
     return room ? create(device, memory, size) : NULL;
 }
 
