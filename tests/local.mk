@@ -51,6 +51,7 @@ TUTTI_TESTS = \
 	tests/test_first_launch \
 	tests/test_exit \
 	tests/test_shared_cache \
+	tests/test_beside_kernel \
 	tests/test_blocking_write \
 	tests/test_dataflow \
 	tests/test_failures \
@@ -434,6 +435,10 @@ tests_test_exit_LDADD = $(TEST_LIBS)
 tests_test_fresh_SOURCES = tests/test_fresh.c
 tests_test_fresh_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_fresh_LDADD = $(TEST_LIBS)
+
+tests_test_beside_kernel_SOURCES = tests/test_beside_kernel.c
+tests_test_beside_kernel_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_beside_kernel_LDADD = $(TEST_LIBS)
 
 tests_test_blocking_write_SOURCES = tests/test_blocking_write.c tests/native.h
 tests_test_blocking_write_CPPFLAGS = $(TEST_CPPFLAGS)
