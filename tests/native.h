@@ -20,19 +20,24 @@ static inline void CL_CALLBACK stay(void *arguments) {
         native_state = 3;
 }
 
-/* In a queue of its own, so that nothing but the buffer orders others behind it. */
-static inline void occupy(cl_mem mem) {
+/*
+ * In a queue of its own, so that nothing but the buffer orders others behind it. The function,
+ * which is given the place of the buffer's address, calls stay().
+ */
+static inline void occupy_by(void(CL_CALLBACK *function)(void *), cl_mem mem) {
     void *argument = NULL;
     const void *place = &argument;
 
     native_queue = make_queue(0);
     native_state = 0;
-    ck_ok(clEnqueueNativeKernel(native_queue, stay, &argument, sizeof(argument), 1, &mem, &place, 0,
-                                NULL, NULL));
+    ck_ok(clEnqueueNativeKernel(native_queue, function, &argument, sizeof(argument), 1, &mem,
+                                &place, 0, NULL, NULL));
     ck_ok(clFlush(native_queue));
     while (native_state == 0)
         usleep(200);
 }
+
+static inline void occupy(cl_mem mem) { occupy_by(stay, mem); }
 
 static inline void vacate(void) {
     ck_assert_int_eq(native_state, 1);
