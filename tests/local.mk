@@ -371,7 +371,7 @@ tests_test_statistics_SOURCES = tests/test_statistics.c
 tests_test_statistics_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_statistics_LDADD = $(TEST_LIBS)
 
-tests_test_strict_SOURCES = tests/test_strict.c
+tests_test_strict_SOURCES = tests/test_strict.c tests/native.h
 tests_test_strict_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_strict_LDADD = $(TEST_LIBS)
 

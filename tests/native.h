@@ -46,4 +46,15 @@ static inline void vacate(void) {
     ck_ok(clReleaseCommandQueue(native_queue));
 }
 
+/*
+ * Looks at memory that a command may be writing, as no event tells of it before its turn: not for
+ * ThreadSanitizer. Is the element that soon, of so many ms? For what must not happen a few will do.
+ */
+__attribute__((no_sanitize("thread"), noinline, unused)) static bool
+becomes(volatile cl_int *element, cl_int wanted, int ms) {
+    for (int i = 0; i < ms && *element != wanted; i++)
+        usleep(1000);
+    return *element == wanted;
+}
+
 #endif

@@ -54,18 +54,14 @@ static void read_later(cl_command_queue on, cl_mem buffer, cl_int *to) {
     ck_ok(clEnqueueReadBuffer(on, buffer, CL_FALSE, 0, BYTES, to, 0, NULL, NULL));
 }
 
+/* The last element of what a non-blocking read brings. */
+static bool arrives(cl_int *host, cl_int wanted) { return becomes(&host[N - 1], wanted, 10000); }
+
 /*
  * Looks at memory that a command may be writing, as no event tells of it before its turn: not for
  * ThreadSanitizer.
  */
 #define UNORDERED __attribute__((no_sanitize("thread"), noinline))
-
-/* The last element of what a non-blocking read brings; the pause is for what must not happen. */
-UNORDERED static bool arrives(volatile cl_int *host, cl_int wanted) {
-    for (int i = 0; i < 2000 && host[N - 1] != wanted; i++)
-        usleep(5000);
-    return host[N - 1] == wanted;
-}
 
 UNORDERED static bool stays(volatile cl_int *host, cl_int wanted) {
     usleep(50000);

@@ -147,18 +147,6 @@ static void overwrite(enum way way) {
         ck_ok(clEnqueueCopyBuffer(queue, source, object.mem, 0, 0, BYTES, 0, NULL, NULL));
 }
 
-/*
- * Looks at memory that a command may be writing, as no event tells of it before its turn: not for
- * ThreadSanitizer.
- */
-#define UNORDERED __attribute__((no_sanitize("thread"), noinline))
-
-UNORDERED static bool arrives(volatile cl_int *host, int rounds) {
-    for (int i = 0; i < rounds && host[N - 1] != NEW; i++)
-        usleep(1000);
-    return host[N - 1] == NEW;
-}
-
 static bool ends(cl_event event, int rounds) {
     for (int i = 0; i < rounds && event_status(event) > CL_COMPLETE; i++)
         usleep(1000);
@@ -188,7 +176,7 @@ static bool passes(enum way way, int rounds) {
         read_all(back);
     }
     ck_ok(clFlush(queue));
-    passed = way == MAP ? ends(mapped, rounds) : arrives(back, rounds);
+    passed = way == MAP ? ends(mapped, rounds) : becomes(&back[N - 1], NEW, rounds);
     vacate();
     ck_ok(clWaitForEvents(1, &read));
     if (way == MAP) {
