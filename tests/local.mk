@@ -54,6 +54,7 @@ TUTTI_TESTS = \
 	tests/test_beside_kernel \
 	tests/test_blocking_write \
 	tests/test_dataflow \
+	tests/test_printf_order \
 	tests/test_fixed \
 	tests/test_independence \
 	tests/test_failures \
@@ -453,6 +454,10 @@ tests_test_independence_LDADD = $(TEST_LIBS)
 tests_test_fixed_SOURCES = tests/test_fixed.c tests/native.h
 tests_test_fixed_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_fixed_LDADD = $(TEST_LIBS)
+
+tests_test_printf_order_SOURCES = tests/test_printf_order.c tests/native.h
+tests_test_printf_order_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_printf_order_LDADD = $(TEST_LIBS)
 
 tests_test_dataflow_SOURCES = tests/test_dataflow.c tests/native.h tests/task_counts.h
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -82,7 +82,7 @@ static bool use(const struct tutti_command *command, unsigned i, struct tutti_re
     }
     use->resource = &command->event->context->printing;
     use->writes = true;
-    use->storage = use->resource;
+    use->storage = NULL; /* past StarPU nothing orders those who print */
     use->replaces = false;
     return i == task->count && task->prints;
 }
