@@ -54,6 +54,7 @@ TUTTI_TESTS = \
 	tests/test_beside_kernel \
 	tests/test_blocking_write \
 	tests/test_dataflow \
+	tests/test_callbacks \
 	tests/test_launch_fails \
 	tests/test_printf_order \
 	tests/test_fixed \
@@ -463,6 +464,10 @@ tests_test_printf_order_LDADD = $(TEST_LIBS)
 tests_test_launch_fails_SOURCES = tests/test_launch_fails.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_launch_fails_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_launch_fails_LDADD = $(TEST_LIBS)
+
+tests_test_callbacks_SOURCES = tests/test_callbacks.c tests/gate.h
+tests_test_callbacks_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_callbacks_LDADD = $(TEST_LIBS)
 
 tests_test_dataflow_SOURCES = tests/test_dataflow.c tests/native.h tests/task_counts.h
 tests_test_dataflow_CPPFLAGS = $(TEST_CPPFLAGS)

@@ -285,6 +285,49 @@ START_TEST(blocking_calls_wait_for_what_they_need) {
 }
 END_TEST
 
+/* Beside a native kernel of another queue, and what waits for it or for the program in this one. */
+START_TEST(blocking_calls_pass_what_is_held) {
+    cl_command_queue loose = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+    cl_int *memory, seen = 0, value = 4;
+    cl_mem a = make_fixed(&memory), x = make_buffer(0, BYTES, NULL);
+    cl_mem c = make_buffer(0, BYTES, NULL);
+
+    begin();
+    run(queue, set, x, 0, false);
+    ck_ok(clFinish(queue));
+    for (int round = 1; round <= 10; round++) {
+        cl_event added;
+
+        occupy(a);
+        run(loose, set, a, round, false);
+        run(loose, set, c, 1, round == 1);
+        run(loose, add, x, 1, false);
+        ck_ok(clEnqueueMarkerWithWaitList(loose, 0, NULL, NULL)); /* waits for all of them */
+        ck_ok(clEnqueueReadBuffer(queue, x, CL_TRUE, 0, 4, &seen, 0, NULL, NULL));
+        ck_assert_int_eq(seen, round == 1 ? 1 : 5);
+        ck_ok(clEnqueueWriteBuffer(loose, x, CL_TRUE, 0, 4, &value, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(loose, x, CL_TRUE, 0, 4, &seen, 0, NULL, NULL));
+        ck_assert_int_eq(seen, 4);
+        ck_ok(clEnqueueFillBuffer(loose, x, &value, 4, 0, BYTES, 0, NULL, &added));
+        cl_int *map = ck_made(
+            clEnqueueMapBuffer(loose, x, CL_TRUE, CL_MAP_READ, 0, BYTES, 1, &added, NULL, &error));
+        ck_assert_int_eq(map[N - 1], 4);
+        ck_ok(clEnqueueUnmapMemObject(loose, x, map, 0, NULL, NULL));
+        ck_ok(clReleaseEvent(added));
+        vacate(); /* which was there all the time */
+        if (round == 1)
+            open_gate();
+        ck_ok(clFinish(loose));
+    }
+    ck_ok(clReleaseCommandQueue(loose));
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(x));
+    ck_ok(clReleaseMemObject(c));
+    free(memory);
+    end();
+}
+END_TEST
+
 /* 100,000 commands behind one: accepted at once, in a time that grows with their number only. */
 static void crowd(cl_command_queue_properties kind) {
     cl_command_queue on = make_queue(kind), other = make_queue(0);
@@ -448,6 +491,7 @@ int main(int argc, char **argv) {
         host_memory_holds_too,
         fences_hold_all_that_follows,
         blocking_calls_wait_for_what_they_need,
+        blocking_calls_pass_what_is_held,
         a_crowd_behind_a_gate_in_order,
         a_crowd_behind_a_gate_out_of_order,
         a_crowd_of_unmaps_behind_a_native_kernel,

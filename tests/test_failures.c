@@ -97,6 +97,50 @@ START_TEST(a_failed_gate_fails_its_command_only) {
 }
 END_TEST
 
+/*
+ * What fails through its wait list is the program's own doing, by a user event: clFinish tells of
+ * the driver's failures alone, as programs expect that did the former on purpose. Who waits for the
+ * event is told.
+ */
+static void finish_after_a_failed_gate(cl_command_queue_properties kind) {
+    cl_command_queue on = make_queue(kind);
+    cl_mem a = make_buffer(0, BYTES, NULL), b = make_buffer(0, BYTES, NULL);
+    cl_int seen = 0;
+    cl_event event[2], marker;
+
+    begin();
+    run(on, set, a, 1);
+    ck_ok(clFinish(on));
+    event[0] = run_after(on, set, a, 2, &gate);
+    event[1] = run_after(on, set, b, 2, &event[0]);
+    ck_ok(clEnqueueMarkerWithWaitList(on, 2, event, &marker));
+    ck_ok(clFlush(on));
+    ck_ok(clSetUserEventStatus(gate, -5));
+    ck_ok(clFinish(on));
+    ck_assert_cl(clWaitForEvents(2, event), ENDED_BY_ANOTHER);
+    ck_assert_cl(clWaitForEvents(1, &marker), ENDED_BY_ANOTHER);
+    for (int i = 0; i < 2; i++)
+        ck_assert_cl(event_status(event[i]), ENDED_BY_ANOTHER);
+    ck_assert_cl(clEnqueueReadBuffer(on, a, CL_TRUE, 0, sizeof(seen), &seen, 2, event, NULL),
+                 ENDED_BY_ANOTHER);
+    ck_ok(clFinish(on));
+    ck_ok(clEnqueueReadBuffer(on, a, CL_TRUE, 0, sizeof(seen), &seen, 0, NULL, NULL));
+    ck_assert_int_eq(seen, 1);
+    ck_ok(clReleaseEvent(event[0]));
+    ck_ok(clReleaseEvent(event[1]));
+    ck_ok(clReleaseEvent(marker));
+    ck_ok(clReleaseMemObject(a));
+    ck_ok(clReleaseMemObject(b));
+    ck_ok(clReleaseCommandQueue(on));
+    end();
+}
+
+START_TEST(clfinish_tells_nothing_of_a_failed_gate) {
+    finish_after_a_failed_gate(0);
+    finish_after_a_failed_gate(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
+}
+END_TEST
+
 /* Twelve buffers that no real device can hold together. */
 enum { MUCH = 12 };
 static const char much_source[] =
@@ -261,6 +305,7 @@ END_TEST
 int main(int argc, char **argv) {
     const TTest *const tests[] = {
         a_failed_gate_fails_its_command_only,
+        clfinish_tells_nothing_of_a_failed_gate,
         a_command_that_fails_harms_only_its_dependants,
         a_kernel_that_fails_late,
         a_kernel_that_fails_late_out_of_order,
