@@ -108,6 +108,7 @@ TUTTI_TESTS = \
 	tests/test_rename_kernels \
 	tests/test_traffic \
 	tests/test_memory \
+	tests/test_memory_gpus \
 	tests/test_home \
 	tests/test_relay \
 	tests/test_relay_gpus \
@@ -529,9 +530,13 @@ tests_test_traffic_SOURCES = tests/test_traffic.c tests/traffic.h
 tests_test_traffic_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_traffic_LDADD = $(TEST_LIBS)
 
-tests_test_memory_SOURCES = tests/test_memory.c tests/traffic.h tests/refusal.h
+tests_test_memory_SOURCES = tests/test_memory.c tests/full_memory.h tests/traffic.h tests/refusal.h
 tests_test_memory_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_memory_LDADD = $(TEST_LIBS)
+tests_test_memory_gpus_SOURCES = tests/test_memory_gpus.c tests/full_memory.h tests/traffic.h \
+	tests/refusal.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_memory_gpus_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_memory_gpus_LDADD = $(TEST_LIBS)
 
 tests_test_home_SOURCES = tests/test_home.c tests/page_locked.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_home_CPPFLAGS = $(TEST_CPPFLAGS)
