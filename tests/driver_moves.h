@@ -25,7 +25,8 @@ static struct {
     pthread_mutex_t lock; /* guards what follows */
     struct driver_move move[4096];
     unsigned count;
-    void (*look)(const struct driver_move *move); /* without the lock */
+    cl_event gate[64]; /* of those that are held */
+    unsigned gates, to_hold;
 } driver_moves = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void driver_note(enum driver_way way, cl_command_queue on, size_t bytes, const void *host) {
@@ -35,8 +36,45 @@ static void driver_note(enum driver_way way, cl_command_queue on, size_t bytes, 
     if (driver_moves.count < COUNT(driver_moves.move))
         driver_moves.move[driver_moves.count++] = move;
     pthread_mutex_unlock(&driver_moves.lock);
-    if (driver_moves.look)
-        driver_moves.look(&move);
+}
+
+/*
+ * The next reads and writes of their own, so many of them, do not begin before driver_let_go. For
+ * those that have an event: nobody could tell the others' end.
+ */
+static inline void driver_hold(unsigned commands) {
+    pthread_mutex_lock(&driver_moves.lock);
+    ck_assert_uint_le(commands, COUNT(driver_moves.gate));
+    driver_moves.to_hold = commands;
+    pthread_mutex_unlock(&driver_moves.lock);
+}
+
+static inline void driver_let_go(void) {
+    pthread_mutex_lock(&driver_moves.lock);
+    unsigned gates = driver_moves.gates;
+    driver_moves.gates = driver_moves.to_hold = 0;
+    pthread_mutex_unlock(&driver_moves.lock);
+    for (unsigned i = 0; i < gates; i++) { /* PoCL may execute it in this thread */
+        real.clSetUserEventStatus(driver_moves.gate[i], CL_COMPLETE);
+        real.clReleaseEvent(driver_moves.gate[i]);
+    }
+}
+
+/* What a command is to wait for, which the caller releases; NULL: nothing. */
+static cl_event driver_gate(cl_command_queue on, cl_bool blocking, cl_uint count,
+                            const cl_event *event) {
+    cl_event gate = NULL;
+    cl_context in;
+    real.clGetCommandQueueInfo(on, CL_QUEUE_CONTEXT, sizeof(in), &in, NULL);
+    pthread_mutex_lock(&driver_moves.lock);
+    if (driver_moves.to_hold > 0 && !blocking && count == 0 && event &&
+        (gate = real.clCreateUserEvent(in, NULL)) != NULL) {
+        driver_moves.to_hold--;
+        real.clRetainEvent(gate); /* its own reference, and the caller's */
+        driver_moves.gate[driver_moves.gates++] = gate;
+    }
+    pthread_mutex_unlock(&driver_moves.lock);
+    return gate;
 }
 
 static inline void driver_forget_moves(void) {
@@ -70,14 +108,24 @@ static cl_int CL_API_CALL driver_write(cl_command_queue on, cl_mem to, cl_bool b
                                        size_t offset, size_t size, const void *from, cl_uint count,
                                        const cl_event *list, cl_event *event) {
     driver_note(WRITE, on, size, from);
-    return real.clEnqueueWriteBuffer(on, to, blocking, offset, size, from, count, list, event);
+    cl_event gate = driver_gate(on, blocking, count, event);
+    cl_int result = real.clEnqueueWriteBuffer(on, to, blocking, offset, size, from,
+                                              gate ? 1 : count, gate ? &gate : list, event);
+    if (gate)
+        real.clReleaseEvent(gate);
+    return result;
 }
 
 static cl_int CL_API_CALL driver_read(cl_command_queue on, cl_mem from, cl_bool blocking,
                                       size_t offset, size_t size, void *to, cl_uint count,
                                       const cl_event *list, cl_event *event) {
     driver_note(READ, on, size, to);
-    return real.clEnqueueReadBuffer(on, from, blocking, offset, size, to, count, list, event);
+    cl_event gate = driver_gate(on, blocking, count, event);
+    cl_int result = real.clEnqueueReadBuffer(on, from, blocking, offset, size, to, gate ? 1 : count,
+                                             gate ? &gate : list, event);
+    if (gate)
+        real.clReleaseEvent(gate);
+    return result;
 }
 
 static cl_int CL_API_CALL driver_copy(cl_command_queue on, cl_mem from, cl_mem to, size_t first,

@@ -110,6 +110,7 @@ TUTTI_TESTS = \
 	tests/test_memory \
 	tests/test_memory_gpus \
 	tests/test_home \
+	tests/test_staging \
 	tests/test_relay \
 	tests/test_relay_gpus \
 	tests/test_elsewhere \
@@ -541,6 +542,10 @@ tests_test_memory_gpus_LDADD = $(TEST_LIBS)
 tests_test_home_SOURCES = tests/test_home.c tests/page_locked.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_home_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_home_LDADD = $(TEST_LIBS)
+
+tests_test_staging_SOURCES = tests/test_staging.c tests/driver_moves.h tests/pocl_gpu.h tests/pocl_table.h
+tests_test_staging_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_staging_LDADD = $(TEST_LIBS)
 
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
