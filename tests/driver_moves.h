@@ -26,7 +26,7 @@ static struct {
     struct driver_move move[4096];
     unsigned count;
     cl_event gate[64]; /* of those that are held */
-    unsigned gates, to_hold;
+    unsigned gates, to_hold, awaited;
 } driver_moves = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static void driver_note(enum driver_way way, cl_command_queue on, size_t bytes, const void *host) {
@@ -39,20 +39,45 @@ static void driver_note(enum driver_way way, cl_command_queue on, size_t bytes, 
 }
 
 /*
- * The next reads and writes of their own, so many of them, do not begin before driver_let_go. For
- * those that have an event: nobody could tell the others' end.
+ * The next non-blocking reads and writes, so many of them, do not begin before driver_let_go, and
+ * none of them is in its queue before so many threads had one: what these have to do before, as
+ * with the queue of such a command, is over then. Ten seconds at most.
  */
-static inline void driver_hold(unsigned commands) {
+static inline void driver_hold(unsigned commands, unsigned threads) {
     pthread_mutex_lock(&driver_moves.lock);
     ck_assert_uint_le(commands, COUNT(driver_moves.gate));
     driver_moves.to_hold = commands;
+    driver_moves.awaited = threads;
     pthread_mutex_unlock(&driver_moves.lock);
+}
+
+/* How many threads gave the commands that are noted. Lock held. */
+static unsigned driver_threads(void) {
+    unsigned threads = 0;
+    for (unsigned i = 0; i < driver_moves.count; i++) {
+        unsigned j = 0;
+        while (!pthread_equal(driver_moves.move[j].thread, driver_moves.move[i].thread))
+            j++;
+        threads += j == i;
+    }
+    return threads;
+}
+
+/* In the call of one of them. Lock held. */
+static void driver_meet(void) {
+    for (int ms = 0; driver_threads() < driver_moves.awaited; ms++) {
+        pthread_mutex_unlock(&driver_moves.lock);
+        usleep(1000);
+        pthread_mutex_lock(&driver_moves.lock);
+        if (ms == 10000)
+            driver_moves.awaited = 0;
+    }
 }
 
 static inline void driver_let_go(void) {
     pthread_mutex_lock(&driver_moves.lock);
     unsigned gates = driver_moves.gates;
-    driver_moves.gates = driver_moves.to_hold = 0;
+    driver_moves.gates = driver_moves.to_hold = driver_moves.awaited = 0;
     pthread_mutex_unlock(&driver_moves.lock);
     for (unsigned i = 0; i < gates; i++) { /* PoCL may execute it in this thread */
         real.clSetUserEventStatus(driver_moves.gate[i], CL_COMPLETE);
@@ -67,6 +92,8 @@ static cl_event driver_gate(cl_command_queue on, cl_bool blocking, cl_uint count
     cl_context in;
     real.clGetCommandQueueInfo(on, CL_QUEUE_CONTEXT, sizeof(in), &in, NULL);
     pthread_mutex_lock(&driver_moves.lock);
+    if (driver_moves.to_hold > 0 && !blocking && count == 0 && event)
+        driver_meet();
     if (driver_moves.to_hold > 0 && !blocking && count == 0 && event &&
         (gate = real.clCreateUserEvent(in, NULL)) != NULL) {
         driver_moves.to_hold--;
