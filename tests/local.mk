@@ -111,6 +111,7 @@ TUTTI_TESTS = \
 	tests/test_memory_gpus \
 	tests/test_home \
 	tests/test_staging \
+	tests/test_prefetch \
 	tests/test_relay \
 	tests/test_relay_gpus \
 	tests/test_elsewhere \
@@ -546,6 +547,11 @@ tests_test_home_LDADD = $(TEST_LIBS)
 tests_test_staging_SOURCES = tests/test_staging.c tests/driver_moves.h tests/pocl_gpu.h tests/pocl_table.h
 tests_test_staging_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_staging_LDADD = $(TEST_LIBS)
+
+tests_test_prefetch_SOURCES = tests/test_prefetch.c tests/driver_moves.h tests/slow_gpu.h \
+	tests/pocl_gpu.h tests/pocl_table.h
+tests_test_prefetch_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_prefetch_LDADD = $(TEST_LIBS)
 
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
