@@ -111,9 +111,11 @@ TUTTI_TESTS = \
 	tests/test_memory_gpus \
 	tests/test_home \
 	tests/test_staging \
+	tests/test_pinned_limit \
 	tests/test_prefetch \
 	tests/test_relay \
 	tests/test_relay_gpus \
+	tests/test_chunks_across \
 	tests/test_elsewhere \
 	tests/test_left_out \
 	tests/test_peers \
@@ -552,6 +554,15 @@ tests_test_prefetch_SOURCES = tests/test_prefetch.c tests/driver_moves.h tests/s
 	tests/pocl_gpu.h tests/pocl_table.h
 tests_test_prefetch_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_prefetch_LDADD = $(TEST_LIBS)
+
+tests_test_chunks_across_SOURCES = tests/test_chunks_across.c tests/driver_moves.h \
+	tests/pocl_gpu.h tests/pocl_table.h
+tests_test_chunks_across_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_chunks_across_LDADD = $(TEST_LIBS)
+
+tests_test_pinned_limit_SOURCES = tests/test_pinned_limit.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_pinned_limit_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_pinned_limit_LDADD = $(TEST_LIBS)
 
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
