@@ -446,7 +446,7 @@ tests_test_fresh_SOURCES = tests/test_fresh.c
 tests_test_fresh_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_fresh_LDADD = $(TEST_LIBS)
 
-tests_test_beside_kernel_SOURCES = tests/test_beside_kernel.c
+tests_test_beside_kernel_SOURCES = tests/test_beside_kernel.c tests/native.h
 tests_test_beside_kernel_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_beside_kernel_LDADD = $(TEST_LIBS)
 

@@ -5,17 +5,14 @@
  * writes a flag, which it does once the transfers are seen to be done: their bytes are there, or
  * the blocking call returned. What needs the kernel (T-03, T-07) has not begun by then.
  */
-#include "support.h"
+#include "native.h"
 
-#include <stdatomic.h>
-#include <unistd.h>
-
-enum { N = 1000, BYTES = N * sizeof(cl_float) };
+enum { N = 1000, BYTES = N * sizeof(cl_int) };
 #define LONGEST 20000000000 /* looks at the flag: ten seconds */
 enum { A, B, C, D, TILES };
 
 static const char source[] =
-    "kernel void hold(global const float *in, global float *out, global volatile int *flags,"
+    "kernel void hold(global const int *in, global int *out, global volatile int *flags,"
     "                 long longest) {"
     "    if (get_global_id(0) == 0) {"
     "        flags[0] = 1;"
@@ -28,7 +25,7 @@ static cl_program program;
 static cl_kernel hold;
 static cl_command_queue plain;
 static cl_mem tile[TILES], shared;
-static cl_float *host[TILES];
+static cl_int *host[TILES];
 static _Atomic cl_int *flags; /* does the kernel run? may it end? */
 
 static void begin(void) {
@@ -55,7 +52,7 @@ static void end(void) {
     ck_ok(clReleaseProgram(program));
 }
 
-static void fill(int t, cl_float value) {
+static void fill(int t, cl_int value) {
     for (int i = 0; i < N; i++)
         host[t][i] = value;
 }
@@ -83,23 +80,6 @@ static cl_event run(int in, int out) {
     return event;
 }
 
-/*
- * Looks at memory that a command may be writing, as no event tells of it before its turn: not for
- * ThreadSanitizer.
- */
-#define UNORDERED __attribute__((no_sanitize("thread"), noinline))
-
-UNORDERED static bool arrives(const volatile cl_float *bytes, cl_float wanted) {
-    for (int i = 0; i < 5000 && bytes[N - 1] != wanted; i++)
-        usleep(1000);
-    return bytes[N - 1] == wanted;
-}
-
-UNORDERED static bool stays(const volatile cl_float *bytes, cl_float wanted) {
-    usleep(2000);
-    return bytes[0] == wanted && bytes[N - 1] == wanted;
-}
-
 static void wait_until_it_runs(void) {
     for (int i = 0; i < 5000 && !flags[0]; i++)
         usleep(1000);
@@ -115,11 +95,10 @@ static void let_end(cl_event kernel) {
     ck_ok(clReleaseEvent(kernel));
 }
 
-static void all_are(int t, cl_float wanted) {
+static void all_are(int t, cl_int wanted) {
     for (int i = 0; i < N; i++)
         if (host[t][i] != wanted)
-            ck_abort_msg("tile %c: element %d is %g, expected %g", 'a' + t, i, (double)host[t][i],
-                         (double)wanted);
+            ck_abort_msg("tile %c: element %d is %d, expected %d", 'a' + t, i, host[t][i], wanted);
 }
 
 static int repeats(void) { return (int)test_size("TUTTI_TEST_ROUNDS", 1000) / 10; }
@@ -144,11 +123,12 @@ static void beside(bool written, bool read) {
         if (read) {
             from(C);
             ck_ok(clFlush(plain));
-            ck_assert_msg(arrives(host[C], 2), "the read waits for the kernel");
+            ck_assert_msg(becomes(&host[C][N - 1], 2, 10000), "the read waits for the kernel");
         }
         from(B);
         ck_ok(clFlush(plain));
-        ck_assert_msg(stays(host[B], 0), "the kernel's result is read before its end");
+        ck_assert_msg(!becomes(&host[B][N - 1], 1, 2),
+                      "the kernel's result is read before its end");
         let_end(kernel);
         all_are(B, 1);
         all_are(C, read ? 2 : 0);
