@@ -362,7 +362,8 @@ END_TEST
 START_TEST(in_a_batch) {
     try_with("POCL_DEVICES='pthread pthread' TUTTI_BATCH=always TUTTI_DIRECT=never", "--cpu",
              "as one task");
-    try_with("POCL_DEVICES='basic basic' TUTTI_BATCH=always", "--cpu", "as one task");
+    try_with("POCL_DEVICES='basic basic' TUTTI_BATCH=always TUTTI_DIRECT=never", "--cpu",
+             "as one task");
 }
 END_TEST
 
@@ -370,8 +371,8 @@ START_TEST(on_a_gpu) { try_with("POCL_DEVICES=pthread", "--gpu", "commands past 
 END_TEST
 
 START_TEST(on_a_gpu_in_a_batch) {
-    try_with("POCL_DEVICES=pthread TUTTI_TRANSFER=staged TUTTI_BATCH=always", "--gpu",
-             "as one task");
+    try_with("POCL_DEVICES=pthread TUTTI_TRANSFER=staged TUTTI_BATCH=always TUTTI_DIRECT=never",
+             "--gpu", "as one task");
 }
 END_TEST
 

@@ -121,7 +121,7 @@ static void use_by_pointer(cl_mem buffer, size_t ints, cl_int first) {
 
 /* The program's own memory, which is locked when enough of it has moved. */
 static void use_own_memory(size_t ints) {
-    cl_int *own = aligned_alloc(4096, ints * 4);
+    cl_int *own = aligned_alloc(4096, (ints * 4 + 4095) / 4096 * 4096);
     memset(own, 0, ints * 4);
     cl_mem buffer = make_buffer(CL_MEM_USE_HOST_PTR, ints * 4, own);
     for (int round = 0; round < 8; round++) {
