@@ -112,6 +112,8 @@ TUTTI_TESTS = \
 	tests/test_home \
 	tests/test_staging \
 	tests/test_pinned_limit \
+	tests/test_kept_storage \
+	tests/test_rect_commands \
 	tests/test_prefetch \
 	tests/test_relay \
 	tests/test_relay_gpus \
@@ -563,6 +565,15 @@ tests_test_chunks_across_LDADD = $(TEST_LIBS)
 tests_test_pinned_limit_SOURCES = tests/test_pinned_limit.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_pinned_limit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_pinned_limit_LDADD = $(TEST_LIBS)
+
+tests_test_kept_storage_SOURCES = tests/test_kept_storage.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_kept_storage_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_kept_storage_LDADD = $(TEST_LIBS)
+
+tests_test_rect_commands_SOURCES = tests/test_rect_commands.c tests/driver_moves.h \
+	tests/pocl_gpu.h tests/pocl_table.h
+tests_test_rect_commands_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_rect_commands_LDADD = $(TEST_LIBS)
 
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
