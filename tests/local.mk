@@ -114,6 +114,7 @@ TUTTI_TESTS = \
 	tests/test_pinned_limit \
 	tests/test_kept_storage \
 	tests/test_rect_commands \
+	tests/test_transfer_ways \
 	tests/test_prefetch \
 	tests/test_relay \
 	tests/test_relay_gpus \
@@ -574,6 +575,11 @@ tests_test_rect_commands_SOURCES = tests/test_rect_commands.c tests/driver_moves
 	tests/pocl_gpu.h tests/pocl_table.h
 tests_test_rect_commands_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_rect_commands_LDADD = $(TEST_LIBS)
+
+tests_test_transfer_ways_SOURCES = tests/test_transfer_ways.c tests/driver_moves.h \
+	tests/pocl_gpu.h tests/pocl_table.h
+tests_test_transfer_ways_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_transfer_ways_LDADD = $(TEST_LIBS)
 
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
