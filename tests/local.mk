@@ -115,6 +115,7 @@ TUTTI_TESTS = \
 	tests/test_kept_storage \
 	tests/test_rect_commands \
 	tests/test_transfer_ways \
+	tests/test_beside_cpu \
 	tests/test_prefetch \
 	tests/test_relay \
 	tests/test_relay_gpus \
@@ -580,6 +581,11 @@ tests_test_transfer_ways_SOURCES = tests/test_transfer_ways.c tests/driver_moves
 	tests/pocl_gpu.h tests/pocl_table.h
 tests_test_transfer_ways_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_transfer_ways_LDADD = $(TEST_LIBS)
+
+tests_test_beside_cpu_SOURCES = tests/test_beside_cpu.c tests/driver_moves.h tests/traffic.h \
+	tests/pocl_gpu.h tests/pocl_table.h
+tests_test_beside_cpu_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_beside_cpu_LDADD = $(TEST_LIBS)
 
 tests_test_relay_SOURCES = tests/test_relay.c tests/across.h tests/traffic.h
 tests_test_relay_CPPFLAGS = $(TEST_CPPFLAGS)
