@@ -287,6 +287,7 @@ END_TEST
 
 /* Beside a native kernel of another queue, and what waits for it or for the program in this one. */
 START_TEST(blocking_calls_pass_what_is_held) {
+    enum { ROUNDS = 10 };
     cl_command_queue loose = make_queue(CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE);
     cl_int *memory, seen = 0, value = 4;
     cl_mem a = make_fixed(&memory), x = make_buffer(0, BYTES, NULL);
@@ -295,12 +296,12 @@ START_TEST(blocking_calls_pass_what_is_held) {
     begin();
     run(queue, set, x, 0, false);
     ck_ok(clFinish(queue));
-    for (int round = 1; round <= 10; round++) {
+    for (int round = 1; round <= ROUNDS; round++) {
         cl_event added;
 
         occupy(a);
         run(loose, set, a, round, false);
-        run(loose, set, c, 1, round == 1);
+        run(loose, set, c, 1, round == ROUNDS);
         run(loose, add, x, 1, false);
         ck_ok(clEnqueueMarkerWithWaitList(loose, 0, NULL, NULL)); /* waits for all of them */
         ck_ok(clEnqueueReadBuffer(queue, x, CL_TRUE, 0, 4, &seen, 0, NULL, NULL));
@@ -315,7 +316,7 @@ START_TEST(blocking_calls_pass_what_is_held) {
         ck_ok(clEnqueueUnmapMemObject(loose, x, map, 0, NULL, NULL));
         ck_ok(clReleaseEvent(added));
         vacate(); /* which was there all the time */
-        if (round == 1)
+        if (round == ROUNDS)
             open_gate();
         ck_ok(clFinish(loose));
     }
