@@ -7,6 +7,7 @@
 #include "pocl_gpu.h"
 
 #include <pthread.h>
+#include <unistd.h>
 
 enum { MIB = 1 << 20, BUFFERS = 12, STEP = 100000, UNALIGNED = 5, NEVER = 60000 /* ms */ };
 
@@ -17,6 +18,8 @@ static struct {
         size_t size;
     } block[256];
     size_t bytes, most; /* now, and at any time */
+    bool slow;          /* to unlock some takes a while, */
+    bool unlocks;       /* which has begun */
 } locked = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* As pages are locked when the driver makes a buffer, and unlocked at its end. */
@@ -40,11 +43,18 @@ static cl_mem CL_API_CALL create(cl_context in, cl_mem_flags flags, size_t size,
 
 static cl_int CL_API_CALL release(cl_mem mem) {
     pthread_mutex_lock(&locked.lock);
-    for (unsigned i = 0; i < COUNT(locked.block); i++)
-        if (locked.block[i].mem == mem) {
-            locked.bytes -= locked.block[i].size;
-            locked.block[i].mem = NULL;
+    for (unsigned i = 0; i < COUNT(locked.block); i++) {
+        if (locked.block[i].mem != mem)
+            continue;
+        locked.unlocks = true;
+        if (locked.slow) {
+            pthread_mutex_unlock(&locked.lock);
+            usleep(200000);
+            pthread_mutex_lock(&locked.lock);
         }
+        locked.bytes -= locked.block[i].size;
+        locked.block[i].mem = NULL;
+    }
     pthread_mutex_unlock(&locked.lock);
     return real.clReleaseMemObject(mem);
 }
@@ -192,6 +202,43 @@ START_TEST(kept_blocks_make_room) {
 }
 END_TEST
 
+static void *make_one(void *size) {
+    cl_mem buffer = make_buffer(CL_MEM_ALLOC_HOST_PTR, *(size_t *)size, NULL);
+    fill_by_map(buffer, *(size_t *)size / 4, 3);
+    return buffer;
+}
+
+static bool has_begun_to_unlock(void) {
+    pthread_mutex_lock(&locked.lock);
+    bool unlocks = locked.unlocks;
+    pthread_mutex_unlock(&locked.lock);
+    return unlocks;
+}
+
+/* While one thread gives back what is kept, the driver still has it: it is not another's yet. */
+START_TEST(kept_blocks_count_until_they_are_gone) {
+    size_t kept = 5 * MIB, first = 6 * MIB, second = 7 * MIB;
+    pthread_t thread;
+    void *buffer;
+    begin();
+    ck_ok(clReleaseMemObject(make_one(&kept)));
+    ck_assert_uint_eq(now_locked(), kept);
+    pthread_mutex_lock(&locked.lock);
+    locked.slow = true;
+    locked.unlocks = false;
+    pthread_mutex_unlock(&locked.lock);
+    ck_assert_int_eq(pthread_create(&thread, NULL, make_one, &first), 0);
+    for (int ms = 0; ms < NEVER && !has_begun_to_unlock(); ms++)
+        usleep(1000);
+    ck_ok(clReleaseMemObject(make_one(&second)));
+    ck_assert_int_eq(pthread_join(thread, &buffer), 0);
+    ck_ok(clReleaseMemObject(buffer));
+    ck_ok(clFinish(queue));
+    ck_assert_uint_le(locked.most, limit);
+    end();
+}
+END_TEST
+
 START_TEST(idle_blocks_go_back) {
     cl_mem buffer[BUFFERS];
     begin();
@@ -229,14 +276,20 @@ END_TEST
 START_TEST(room_for_one) { run_with((size_t)8 * MIB, "kept_blocks_make_room"); }
 END_TEST
 
+START_TEST(room_for_one_of_two) {
+    run_with((size_t)8 * MIB, "kept_blocks_count_until_they_are_gone");
+}
+END_TEST
+
 START_TEST(after_work) { run_with((size_t)64 * MIB, "idle_blocks_go_back"); }
 END_TEST
 
 int main(int argc, char **argv) {
-    const TTest *const tests[] = {none, little, just_enough_and_just_too_little, room_for_one,
-                                  after_work};
+    const TTest *const tests[] = {
+        none,      little, just_enough_and_just_too_little, room_for_one, room_for_one_of_two,
+        after_work};
     const TTest *const inside[] = {all_is_right_within_it, to_the_byte, kept_blocks_make_room,
-                                   idle_blocks_go_back};
+                                   kept_blocks_count_until_they_are_gone, idle_blocks_go_back};
     bool child = argc == 4 && strcmp(argv[1], "--limit") == 0;
     if (!pocl_gpu_begin("pthread", child ? change : NULL))
         return 0;

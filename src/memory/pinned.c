@@ -234,12 +234,12 @@ void tutti_pinned_trim(void) {
     pthread_mutex_lock(&pins.lock);
     struct tutti_pinned *kept = pins.kept;
     pins.kept = NULL;
-    for (const struct tutti_pinned *p = kept; p; p = p->next)
-        pins.bytes -= p->size;
     pthread_mutex_unlock(&pins.lock);
     while (kept) {
         struct tutti_pinned *next = kept->next;
+        size_t size = kept->size;
         give_back(kept);
+        unbook(size); /* now: others may lock as much */
         kept = next;
     }
 }
