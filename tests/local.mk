@@ -411,7 +411,7 @@ tests_test_chain_LDADD = $(TEST_LIBS)
 tests_test_window_SOURCES = tests/test_window.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_window_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_window_LDADD = $(TEST_LIBS)
-tests_test_users_pages_SOURCES = tests/test_users_pages.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_users_pages_SOURCES = tests/test_users_pages.c tests/pocl_gpu.h tests/pocl_table.h tests/restless.h
 tests_test_users_pages_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_users_pages_LDADD = $(TEST_LIBS)
 
@@ -564,11 +564,11 @@ tests_test_chunks_across_SOURCES = tests/test_chunks_across.c tests/driver_moves
 tests_test_chunks_across_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_chunks_across_LDADD = $(TEST_LIBS)
 
-tests_test_pinned_limit_SOURCES = tests/test_pinned_limit.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_pinned_limit_SOURCES = tests/test_pinned_limit.c tests/pocl_gpu.h tests/pocl_table.h tests/restless.h
 tests_test_pinned_limit_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_pinned_limit_LDADD = $(TEST_LIBS)
 
-tests_test_kept_storage_SOURCES = tests/test_kept_storage.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_kept_storage_SOURCES = tests/test_kept_storage.c tests/pocl_gpu.h tests/pocl_table.h tests/restless.h
 tests_test_kept_storage_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_kept_storage_LDADD = $(TEST_LIBS)
 

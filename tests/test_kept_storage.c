@@ -5,6 +5,7 @@
  * driver counts what it makes.
  */
 #include "pocl_gpu.h"
+#include "restless.h"
 
 #include <pthread.h>
 
@@ -114,12 +115,14 @@ START_TEST(the_next_one_gets_it) {
     begin();
     for (size_t s = 0; s < COUNT(size); s++) {
         unsigned before = 0;
+        be_restless();
         for (cl_int round = 0; round < FIRST + ROUNDS; round++) {
             if (round == FIRST)
                 before = count_created();
             use_once(size[s], round);
         }
         ck_assert_uint_eq(count_created(), before);
+        rest();
     }
     end();
 }
@@ -165,8 +168,10 @@ END_TEST
 
 START_TEST(none_is_while_the_program_rests) {
     begin();
+    be_restless();
     use_once(4 * MIB, 1);
     ck_assert(!is_within(4 * MIB - 1, KEPT_OBJECTS));
+    rest();
     for (int ms = 0; ms < NEVER && !is_within(0, 0); ms++)
         usleep(1000);
     ck_assert(is_within(0, 0));

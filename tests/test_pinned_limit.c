@@ -5,6 +5,7 @@
  * locks. Each limit has a process of its own, as the variable is read once.
  */
 #include "pocl_gpu.h"
+#include "restless.h"
 
 #include <pthread.h>
 #include <unistd.h>
@@ -221,6 +222,7 @@ START_TEST(kept_blocks_count_until_they_are_gone) {
     pthread_t thread;
     void *buffer;
     begin();
+    be_restless();
     ck_ok(clReleaseMemObject(make_one(&kept)));
     ck_assert_uint_eq(now_locked(), kept);
     pthread_mutex_lock(&locked.lock);
@@ -235,6 +237,7 @@ START_TEST(kept_blocks_count_until_they_are_gone) {
     ck_ok(clReleaseMemObject(buffer));
     ck_ok(clFinish(queue));
     ck_assert_uint_le(locked.most, limit);
+    rest();
     end();
 }
 END_TEST

@@ -6,6 +6,7 @@
  * be had each buffer locks its own. PoCL stands in for the GPU.
  */
 #include "pocl_gpu.h"
+#include "restless.h"
 
 #include <stdatomic.h>
 #include <unistd.h>
@@ -115,12 +116,8 @@ END_TEST
 /* What is kept of other buffers' memory, and is in the way, is given back. */
 START_TEST(beside_what_is_kept) {
     cl_mem other = make_buffer(CL_MEM_ALLOC_HOST_PTR, LIMIT - BYTES / 2, NULL);
-    cl_event gate = make_user_event();
 
-    /* So that the program is never idle, which gives it back, too. */
-    ck_ok(clEnqueueMarkerWithWaitList(queue, 1, &gate, NULL));
-    cl_command_queue own = make_queue(0), whole = queue;
-    queue = own;
+    be_restless();
     void *mapped = ck_made(
         clEnqueueMapBuffer(queue, other, CL_TRUE, CL_MAP_WRITE, 0, BYTES, 0, NULL, NULL, &error));
     ck_ok(clEnqueueUnmapMemObject(queue, other, mapped, 0, NULL, NULL));
@@ -130,10 +127,7 @@ START_TEST(beside_what_is_kept) {
     ck_ok(clFinish(queue));
     ck_ok(clReleaseMemObject(buffer));
     end();
-    queue = whole;
-    ck_ok(clReleaseCommandQueue(own));
-    ck_ok(clSetUserEventStatus(gate, CL_COMPLETE));
-    ck_ok(clReleaseEvent(gate));
+    rest();
 }
 END_TEST
 
