@@ -8,8 +8,8 @@
  * A blocking write returns once its memory may be used again (5.2.2), in an in-order queue as well:
  * kernels before it need not be over. But what else there uses the program's memory, reads, other
  * writes, maps, native kernels, must be: programs make the last one of several calls block and take
- * all for done, which no driver for GPUs has ever let fail. For the same reason one whose times the
- * program wants returns when it is over.
+ * all for done, as the drivers of GPUs, and PoCL, wait for the queue. For the same reason one whose
+ * times the program wants returns when it is over.
  */
 
 static inline bool tutti_is_write(cl_command_type type) {
