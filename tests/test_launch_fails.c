@@ -19,7 +19,7 @@ enum {
     BYTES = N * sizeof(cl_int),
     WARM = 20,
     MANY = 100,
-    MOST = 64,
+    MOST = 256,
     ROUNDS = 3,
     TRIES = 20
 };
@@ -39,23 +39,27 @@ static atomic_bool refusing, breaking; /* launches of `failing` */
 static struct {
     pthread_mutex_t lock;
     cl_event event[MOST];
+    cl_int status[MOST];
     unsigned count;
 } broken = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static bool is_broken(cl_event event) {
-    bool is = false;
+static cl_int how_it_ended(cl_event event) {
+    cl_int status = CL_COMPLETE;
 
     pthread_mutex_lock(&broken.lock);
-    for (unsigned i = 0; i < broken.count && !is; i++)
-        is = broken.event[i] == event;
+    for (unsigned i = 0; i < broken.count && status == CL_COMPLETE; i++)
+        if (broken.event[i] == event)
+            status = broken.status[i];
     pthread_mutex_unlock(&broken.lock);
-    return is;
+    return status;
 }
 
-static void break_event(cl_event event) {
+static void break_event(cl_event event, cl_int status) {
     pthread_mutex_lock(&broken.lock);
-    if (broken.count < MOST && real.clRetainEvent(event) == CL_SUCCESS)
-        broken.event[broken.count++] = event;
+    if (broken.count < MOST && real.clRetainEvent(event) == CL_SUCCESS) {
+        broken.event[broken.count] = event;
+        broken.status[broken.count++] = status;
+    }
     pthread_mutex_unlock(&broken.lock);
 }
 
@@ -76,7 +80,10 @@ static cl_int CL_API_CALL enqueue(cl_command_queue on, cl_kernel kernel, cl_uint
     cl_int result = real.clEnqueueNDRangeKernel(on, kernel, dimensions, offset, global, local,
                                                 count, list, event);
     if (result == CL_SUCCESS && failing && event && atomic_load(&breaking))
-        break_event(*event);
+        break_event(*event, ENDED);
+    for (cl_uint i = 0; i < count && result == CL_SUCCESS && event; i++)
+        if (how_it_ended(list[i]) < 0)
+            break_event(*event, ENDED_BY_ANOTHER);
     return result;
 }
 
@@ -85,8 +92,8 @@ static cl_int CL_API_CALL get_event_info(cl_event event, cl_event_info what, siz
     cl_int result = real.clGetEventInfo(event, what, size, value, size_ret);
 
     if (result == CL_SUCCESS && what == CL_EVENT_COMMAND_EXECUTION_STATUS && value &&
-        *(cl_int *)value == CL_COMPLETE && is_broken(event))
-        *(cl_int *)value = ENDED;
+        *(cl_int *)value == CL_COMPLETE)
+        *(cl_int *)value = how_it_ended(event);
     return result;
 }
 
@@ -94,7 +101,7 @@ static cl_int CL_API_CALL wait_for_events(cl_uint count, const cl_event *list) {
     cl_int result = real.clWaitForEvents(count, list);
 
     for (cl_uint i = 0; i < count && result == CL_SUCCESS; i++)
-        if (is_broken(list[i]))
+        if (how_it_ended(list[i]) < 0)
             result = ENDED_BY_ANOTHER;
     return result;
 }
@@ -275,6 +282,48 @@ END_TEST
 START_TEST(ended) { fail_all(queue, &breaking, ENDED); }
 END_TEST
 
+/* As those in a row have one, too. */
+START_TEST(ended_without_times) {
+    cl_command_queue plain = make_queue(0);
+
+    fail_all(plain, &breaking, ENDED);
+    ck_ok(clReleaseCommandQueue(plain));
+}
+END_TEST
+
+/* Nobody looks at the event, but what comes after it is not executed, and clFinish tells it. */
+START_TEST(ended_unseen) {
+    cl_command_queue plain = make_queue(0);
+    cl_int back[N] = {77};
+    cl_event event, after;
+
+    begin();
+    for (enum before before = NOTHING; before <= LONG_AND_SHORT_ONES; before++) {
+        write_all(mine, 1);
+        enqueue_before(plain, before);
+        atomic_store(&breaking, true);
+        event = run_after(plain, failing, mine, 1, NULL);
+        ck_ok(clReleaseEvent(event));
+        for (int i = 0; i < MANY; i++)
+            run(plain, add, other, 1);
+        ck_assert_cl(clFinish(plain), ENDED);
+        ck_ok(clFinish(plain));
+
+        event = run_after(plain, failing, mine, 1, NULL);
+        ck_ok(clEnqueueReadBuffer(plain, mine, CL_FALSE, 0, BYTES, back, 1, &event, &after));
+        ck_ok(clReleaseEvent(event));
+        ck_assert_cl(clWaitForEvents(1, &after), ENDED_BY_ANOTHER);
+        ck_ok(clReleaseEvent(after));
+        ck_assert_cl(clFinish(plain), ENDED);
+        atomic_store(&breaking, false);
+        ck_assert_int_eq(back[0], 77);
+        write_all(other, 0);
+    }
+    end();
+    ck_ok(clReleaseCommandQueue(plain));
+}
+END_TEST
+
 /* Whose event nobody has; kernels behind it are executed. */
 START_TEST(refused_unseen) {
     cl_command_queue plain = make_queue(0);
@@ -301,11 +350,13 @@ END_TEST
 
 /*
  * The child, which tells how often something was logged of its kernels. A device that executes them
- * in the call is asked for no event there, so that none ends with an error.
+ * in the call is asked for no event there, so that none ends with an error; in a row those without
+ * times have one, too.
  */
-static int run_child(bool in_call) {
+static int run_child(const char *kind) {
     const TTest *const tests[] = {refused, refused_out_of_order, refused_with_times, refused_unseen,
-                                  ended};
+                                  ended,   ended_without_times,  ended_unseen};
+    size_t count = COUNT(tests);
     static const char *const ways[] = {"commands past StarPU", "in the call", "in a row",
                                        "as one task", "behind another one"};
     char devices[64];
@@ -316,17 +367,19 @@ static int run_child(bool in_call) {
         return 0;
     if (!test_log_begin())
         return 99;
-    status = test_main(1, NULL, tests, COUNT(tests) - (in_call ? 1 : 0));
+    if (strcmp(kind, "--row") != 0)
+        count -= strcmp(kind, "--in-call") == 0 ? 3 : 2;
+    status = test_main(1, NULL, tests, count);
     for (size_t i = 0; i < COUNT(ways); i++) {
         FILE *log = test_log_open();
-        int count = 0;
+        int lines = 0;
         char line[512];
 
         while (log && fgets(line, sizeof(line), log))
-            count += strstr(line, ways[i]) != NULL;
+            lines += strstr(line, ways[i]) != NULL;
         if (log)
             fclose(log);
-        printf("went %s: %s\n", ways[i], count > 0 ? "yes" : "no");
+        printf("went %s: %s\n", ways[i], lines > 0 ? "yes" : "no");
     }
     test_log_end();
     return status;
@@ -372,7 +425,7 @@ START_TEST(straight_to_a_device) {
 }
 END_TEST
 
-START_TEST(in_a_row) { try_with("POCL_DEVICES=pthread TUTTI_DIRECT=row", "--cpu", "in a row"); }
+START_TEST(in_a_row) { try_with("POCL_DEVICES=pthread TUTTI_DIRECT=row", "--row", "in a row"); }
 END_TEST
 
 START_TEST(in_a_batch) {
@@ -399,10 +452,8 @@ int main(int argc, char **argv) {
     };
 
     const char *kind = argc == 2 ? argv[1] : "";
-    bool in_call = strcmp(kind, "--in-call") == 0;
-
     plays_gpu = strcmp(kind, "--gpu") == 0;
-    if (plays_gpu || in_call || strcmp(kind, "--cpu") == 0)
-        return run_child(in_call);
+    if (strncmp(kind, "--", 2) == 0)
+        return run_child(kind);
     return test_main_bare(argc, argv, tests, COUNT(tests));
 }

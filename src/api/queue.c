@@ -5,6 +5,7 @@
 #include "entry_points.h"
 #include "sched/command.h"
 #include "sched/direct_end.h"
+#include "sched/row.h"
 #include "virtual_device/device.h"
 
 #include <stdlib.h>
@@ -92,6 +93,7 @@ CL_API_ENTRY cl_int CL_API_CALL tutti_clRetainCommandQueue(cl_command_queue comm
 CL_API_ENTRY cl_int CL_API_CALL tutti_clReleaseCommandQueue(cl_command_queue command_queue) {
     if (!TUTTI_IS_QUEUE(command_queue))
         return CL_INVALID_COMMAND_QUEUE;
+    tutti_row_finish(command_queue); /* else its events would keep it */
     return tutti_object_user_release(command_queue) ? CL_SUCCESS : CL_INVALID_COMMAND_QUEUE;
 }
 

@@ -219,7 +219,7 @@ static cl_int enqueue_kernel(const struct addition *addition) {
             return error;
     }
     return tutti_invocation_enqueue(addition->call, device, addition->batch->queue, storage, false,
-                                    NULL, NULL);
+                                    0, NULL, NULL, NULL);
 }
 
 /* The copy that it reads is the batch's then. */

@@ -198,7 +198,7 @@ static bool execute(const struct tutti_invocation *call, struct tutti_real_devic
     bool timed = tutti_model_measures(model, device) != TUTTI_NOT_MEASURED || measures ||
                  (event && event->profiled);
     tutti_log(DEBUG, "%s: a kernel past StarPU, in the call", device->name);
-    if (tutti_invocation_enqueue(call, device, device->place.kernels, storage, true, NULL,
+    if (tutti_invocation_enqueue(call, device, device->place.kernels, storage, true, 0, NULL, NULL,
                                  timed ? &times : NULL) != CL_SUCCESS)
         return false;
     measures = false;

@@ -305,6 +305,7 @@ cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue que
     command->ready.dispatch = dispatch;
 
     cl_event old_fence = NULL;
+    tutti_row_wait_for_list(list);
     pthread_mutex_lock(&context->graph.lock);
     bool complete = enter_graph(command, list, &old_fence);
     bool awaits = command->awaits && event->pending > 0;

@@ -364,7 +364,8 @@ static struct tutti_edge *add_edge(cl_event event, cl_event dependant, enum tutt
 bool tutti_event_add_dependant(cl_event event, cl_event dependant, enum tutti_moment moment,
                                bool strict) {
     if (is_past(event, moment)) {
-        if (strict && event->reached < 0)
+        /* `reached` is no kernel's in a row, but those are published. */
+        if (strict && (event->published ? tutti_event_status(event) : event->reached) < 0)
             dependant->failed = true;
         return true;
     }

@@ -280,7 +280,8 @@ struct tutti_pocl_launch tutti_range_for_pocl(const struct tutti_range *range, c
 cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
                                 struct tutti_real_device *device, cl_command_queue queue,
                                 const struct tutti_storage *const *storage, bool alone,
-                                cl_event *event, struct tutti_invocation_times *times) {
+                                cl_uint count, const cl_event *waited, cl_event *event,
+                                struct tutti_invocation_times *times) {
     const struct tutti_range *range = call->range;
     cl_int error = set_reached(call, device);
     for (unsigned i = 0; i < call->kernel->argument_count && error == CL_SUCCESS; i++)
@@ -297,7 +298,7 @@ cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
     tutti_driver_take(device);
     error = device->dispatch->clEnqueueNDRangeKernel(
         queue, call->kernel->function->real[device->index], range->dimensions, range->offset,
-        range->global, range->local_given ? range->local : NULL, 0, NULL, event);
+        range->global, range->local_given ? range->local : NULL, count, count ? waited : NULL, event);
     tutti_driver_give(device);
     if (times)
         times->end = tutti_runtime_now();

@@ -209,8 +209,8 @@ static cl_int enqueue(struct tutti_device_task *task, struct tutti_real_device *
                       cl_event *event) {
     struct launch *launch = (struct launch *)task;
     struct tutti_invocation_times times = {0, 0};
-    cl_int error = tutti_invocation_enqueue(&launch->call, device, queue, storage, false, event,
-                                            task->timed ? &times : NULL);
+    cl_int error = tutti_invocation_enqueue(&launch->call, device, queue, storage, false, 0, NULL,
+                                            event, task->timed ? &times : NULL);
     if (task->timed)
         task->enqueued = task->real_queued = task->real_start = times.start;
     task->real_end = times.end;

@@ -27,6 +27,7 @@
 #define LENGTH 64
 #define TIME 250.0 /* µs */
 #define MARKS 2
+#define WAITED 16 /* events of others that one may wait for */
 
 /* A kernel with an event, which is measured: one may take longer than any before. */
 struct mark {
@@ -42,14 +43,17 @@ static struct {
     pthread_mutex_t lock;  /* held while one is enqueued, so that none is overlooked; guards all */
     atomic_bool under_way; /* is there something to wait for? */
     struct tutti_real_device *device;
-    bool apart;      /* each of the program's queues has its own, */
-    cl_event before; /* whose kernels come after this; NULL: after nothing. Retained */
-    bool together;   /* none ever is apart again, as PoCL would confuse them (pocl.h) */
+    bool apart;             /* each of the program's queues has its own, */
+    cl_event before;        /* whose kernels come after this; NULL: after nothing. Retained */
+    bool together;          /* none ever is apart again, as PoCL would confuse them (pocl.h) */
+    _Atomic(cl_event) told; /* events that ended, chained by `next`: to be released unlocked */
     struct row {
         cl_command_queue queue; /* NULL: nothing is under way there */
         atomic_bool full;       /* is there something to wait for before the next one? */
         struct mark mark[MARKS];
         unsigned marks;
+        cl_event first;  /* kernels' events that have yet to end, chained by `next`; retained */
+        cl_event *last;  /* where the next one goes, if there is a first one */
         unsigned length; /* since the last mark */
         double time;
         unsigned kernels; /* counts them all */
@@ -127,6 +131,61 @@ void tutti_row_publish(cl_event last, struct tutti_wait_list list) {
             tutti_event_wait(list.events[i]);
 }
 
+/*
+ * How the kernel ended; at the process's end all of them were settled. An error is told to its
+ * queue by the one that sees it first.
+ */
+static cl_int find_status(cl_event event, bool waits) {
+    const struct tutti_real_device *device = tutti_devices()->device[0];
+    static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER;
+    cl_int status = tutti_event_status(event);
+    if (status <= CL_COMPLETE)
+        return status;
+    if (!tutti_runtime_usable())
+        status = CL_COMPLETE;
+    else if (waits)
+        status = tutti_driver_await(device, event->real, 0);
+    else
+        status = tutti_driver_status(device, event->real);
+    if (status > CL_SUBMITTED)
+        status = CL_SUBMITTED;
+    if (status == CL_COMPLETE)
+        atomic_store_explicit(&event->status, status, memory_order_release);
+    if (status >= 0)
+        return status;
+    pthread_mutex_lock(&telling);
+    if (tutti_event_status(event) >= 0) {
+        if (status != CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST)
+            atomic_store_explicit(&event->queue->error, status, memory_order_relaxed);
+        atomic_store_explicit(&event->status, status, memory_order_release);
+    }
+    pthread_mutex_unlock(&telling);
+    return status;
+}
+
+/* Looks at the events of those that are over, of which the program may never ask. Lock held. */
+static void look_at_events(struct row *row) {
+    while (row->first && find_status(row->first, false) <= CL_COMPLETE) {
+        cl_event event = row->first;
+        row->first = event->next;
+        event->next = rows.told;
+        rows.told = event;
+    }
+}
+
+/* Without other locks: an event may be the last one to hold its queue, and that its context. */
+static void unlock_and_release(void) {
+    cl_event event = rows.told;
+    rows.told = NULL;
+    pthread_mutex_unlock(&rows.lock);
+    while (event) {
+        cl_event next = event->next;
+        event->next = NULL;
+        tutti_object_release(event);
+        event = next;
+    }
+}
+
 /* Takes the oldest one, which is over. Lock held. */
 static void take_mark(struct row *row) {
     const cl_icd_dispatch *driver = rows.device->dispatch;
@@ -146,6 +205,7 @@ static void take_mark(struct row *row) {
     }
     tutti_statistics_count(mark.model, mark.able, rows.device, time);
     driver->clReleaseEvent(mark.event);
+    look_at_events(row);
 }
 
 /* All of it is over. Lock held. */
@@ -153,6 +213,7 @@ static void end_row(struct row *row) {
     row->queue = NULL;
     while (row->marks > 0)
         take_mark(row);
+    look_at_events(row);
     row->length = 0;
     row->time = 0;
 }
@@ -217,24 +278,28 @@ static cl_int begin(struct row *row) {
     return driver->clEnqueueBarrierWithWaitList(row->queue, 1, &rows.before, NULL);
 }
 
-/* What is in its wait list, and in other rows. Lock held. */
-static cl_int wait_for_others(const struct row *row, struct tutti_wait_list list) {
-    const cl_icd_dispatch *driver = rows.device->dispatch;
-    cl_int error = CL_SUCCESS;
-    for (cl_uint i = 0; i < list.count && rows.apart && error == CL_SUCCESS; i++) {
+/*
+ * The driver's wait list, of WAITED at most: those of its own row come first anyway, but if one
+ * fails the kernel must not be executed. Lock held.
+ */
+static cl_int find_waited(const struct row *row, struct tutti_wait_list list, cl_event *waited,
+                          cl_uint *count) {
+    *count = 0;
+    for (cl_uint i = 0; i < list.count; i++) {
         cl_event event = list.events[i];
-        if (tutti_event_status(event) <= CL_COMPLETE)
+        if (tutti_event_status(event) == CL_COMPLETE)
             continue;
-        if (!event->real) /* a command, which is under way after all */
+        if (!event->real && !rows.apart) /* a command, before it in the device's first queue */
+            continue;
+        /* It failed; or a command is under way after all. */
+        if (tutti_event_status(event) < 0 || !event->real || *count == WAITED)
             return CL_INVALID_OPERATION;
         const struct row *other = row_of(event->queue);
-        if (other == row)
-            continue;
-        if (other->queue)
+        if (other != row && other->queue)
             tutti_driver_flush(rows.device, other->queue);
-        error = driver->clEnqueueBarrierWithWaitList(row->queue, 1, &event->real, NULL);
+        waited[(*count)++] = event->real;
     }
-    return error;
+    return CL_SUCCESS;
 }
 
 /* Else it seems to take longer than it does. Lock held. */
@@ -251,10 +316,11 @@ static cl_int enqueue(const struct tutti_invocation *call,
                       const struct tutti_row_kernel *kernel) {
     struct row *row = row_of(kernel->queue);
     struct tutti_model *model = kernel->model;
-    cl_event real = NULL, event = kernel->event;
+    cl_event real = NULL, event = kernel->event, waited[WAITED];
+    cl_uint count;
     cl_int error = row->queue ? CL_SUCCESS : begin(row);
     if (error == CL_SUCCESS)
-        error = wait_for_others(row, kernel->list);
+        error = find_waited(row, kernel->list, waited, &count);
     if (error != CL_SUCCESS)
         return error;
     double time = tutti_model_expect(model, rows.device);
@@ -266,13 +332,15 @@ static cl_int enqueue(const struct tutti_invocation *call,
     }
     tutti_log(DEBUG, "%s: a kernel past StarPU, in a row: %u", rows.device->name,
               (unsigned)(row - rows.row));
-    error = tutti_invocation_enqueue(call, rows.device, row->queue, storage, true,
+    error = tutti_invocation_enqueue(call, rows.device, row->queue, storage, true, count, waited,
                                      marks || event ? &real : NULL, NULL);
     if (error != CL_SUCCESS)
         return error;
     if (event) {
         event->real = real;
         atomic_store_explicit(&event->status, CL_SUBMITTED, memory_order_release);
+        *(row->first ? row->last : &row->first) = tutti_object_retain(event);
+        row->last = &event->next;
     }
     row->kernels++;
     row->length++;
@@ -302,31 +370,18 @@ cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_
     return error;
 }
 
-/* At the process's end all of them were settled. */
-static cl_int find_status(cl_event event, bool waits) {
-    const struct tutti_real_device *device = tutti_devices()->device[0];
-    cl_int status = tutti_event_status(event);
-    if (status <= CL_COMPLETE)
-        return status;
-    if (!tutti_runtime_usable())
-        status = CL_COMPLETE;
-    else if (waits)
-        status = tutti_driver_await(device, event->real, 0);
-    else
-        status = tutti_driver_status(device, event->real);
-    if (status > CL_SUBMITTED)
-        status = CL_SUBMITTED;
-    if (status <= CL_COMPLETE)
-        atomic_store_explicit(&event->status, status, memory_order_release);
-    return status;
-}
-
 cl_int tutti_row_look(cl_event event) {
     tutti_row_flush();
     return find_status(event, false);
 }
 
 cl_int tutti_row_wait(cl_event event) { return find_status(event, true); }
+
+void tutti_row_wait_for_list(struct tutti_wait_list list) {
+    for (cl_uint i = 0; i < list.count; i++)
+        if (list.events[i]->real)
+            find_status(list.events[i], true);
+}
 
 void tutti_row_forget(cl_event event) {
     if (tutti_runtime_usable())
@@ -353,7 +408,7 @@ void tutti_row_keep_close(const struct _cl_command_queue *queue) {
     if (row->marks > 0 && row->mark[0].event == oldest)
         take_mark(row);
     driver->clReleaseEvent(oldest);
-    pthread_mutex_unlock(&rows.lock);
+    unlock_and_release();
 }
 
 bool tutti_row_is_under_way(void) { return atomic_load(&rows.under_way); }
@@ -376,8 +431,12 @@ void tutti_row_join(void) {
     pthread_mutex_unlock(&rows.lock);
 }
 
+static bool is_anything_left(void) {
+    return (atomic_load(&rows.under_way) || atomic_load(&rows.told)) && tutti_runtime_usable();
+}
+
 void tutti_row_finish(const struct _cl_command_queue *queue) {
-    if (!atomic_load(&rows.under_way) || !tutti_runtime_usable())
+    if (!is_anything_left())
         return;
     pthread_mutex_lock(&rows.lock);
     struct row *row = row_of(queue);
@@ -387,7 +446,7 @@ void tutti_row_finish(const struct _cl_command_queue *queue) {
     /* Those that are together, or were so far; what has its own row and is not there is over. */
     if (!rows.apart || (!real && rows.before))
         settle();
-    pthread_mutex_unlock(&rows.lock);
+    unlock_and_release();
     if (!real)
         return;
     tutti_driver_finish(device, real); /* other rows go on meanwhile */
@@ -400,12 +459,18 @@ void tutti_row_finish(const struct _cl_command_queue *queue) {
         if (idle)
             end_all();
     }
-    pthread_mutex_unlock(&rows.lock);
+    for (row = rows.row; row < rows.row + TUTTI_MOST_LANES_OF_STREAM; row++)
+        look_at_events(row); /* some of the queue's may have been together with others */
+    unlock_and_release();
 }
 
 void tutti_row_break(struct tutti_graph *graph) {
     atomic_store_explicit(&graph->in_row, 0, memory_order_relaxed);
+    if (!is_anything_left())
+        return;
     tutti_row_settle();
+    pthread_mutex_lock(&rows.lock);
+    unlock_and_release();
 }
 
 void tutti_row_flush(void) {

@@ -69,7 +69,7 @@ struct tutti_row_kernel {
     struct tutti_wait_list list;
     struct tutti_model *model;
     unsigned able;
-    cl_event event; /* gets the driver's; may be NULL */
+    cl_event event; /* gets the driver's, and is kept until its end was seen; may be NULL */
 };
 
 /* Gives it to the device. Returns the driver's error. As tutti_invocation_enqueue. */
@@ -83,6 +83,8 @@ cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_
  */
 cl_int tutti_row_look(cl_event event);
 cl_int tutti_row_wait(cl_event event);
+/* A command that waits for them is about to enter the graph: their ends are known after it. */
+void tutti_row_wait_for_list(struct tutti_wait_list list);
 void tutti_row_forget(cl_event event);
 
 /* Waits, after some of the queue, until those before them are over. Without locks. */
