@@ -452,6 +452,7 @@ int main(int argc, char **argv) {
     };
 
     const char *kind = argc == 2 ? argv[1] : "";
+
     plays_gpu = strcmp(kind, "--gpu") == 0;
     if (strncmp(kind, "--", 2) == 0)
         return run_child(kind);

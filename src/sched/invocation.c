@@ -87,7 +87,7 @@ unsigned tutti_invocation_devices(const struct tutti_invocation *call) {
 /* A launch, and what was found of it. */
 struct recent {
     struct tutti_range range;
-    unsigned of_function;     /* devices that had the kernel */
+    unsigned of_function; /* devices that had the kernel */
     unsigned count;
     uint64_t sizes;    /* of the memory objects */
     uint64_t integers; /* among the other arguments */
@@ -298,7 +298,8 @@ cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
     tutti_driver_take(device);
     error = device->dispatch->clEnqueueNDRangeKernel(
         queue, call->kernel->function->real[device->index], range->dimensions, range->offset,
-        range->global, range->local_given ? range->local : NULL, count, count ? waited : NULL, event);
+        range->global, range->local_given ? range->local : NULL, count, count > 0 ? waited : NULL,
+        event);
     tutti_driver_give(device);
     if (times)
         times->end = tutti_runtime_now();

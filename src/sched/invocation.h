@@ -92,12 +92,12 @@ struct tutti_invocation_times {
 /*
  * Gives the kernel to the device. `storage`: its copy of each memory object; `waited`: the driver's
  * events to wait for, so many; `event` and `times` may be NULL. `alone`: no other device executes
- * anything meanwhile. Returns the driver's error.
- * With the device's `enqueues` lock.
+ * anything meanwhile. Returns the driver's error. With the device's `enqueues` lock.
  */
 cl_int tutti_invocation_enqueue(const struct tutti_invocation *call,
                                 struct tutti_real_device *device, cl_command_queue queue,
                                 const struct tutti_storage *const *storage, bool alone,
-                                cl_uint count, const cl_event *waited, cl_event *event, struct tutti_invocation_times *times);
+                                cl_uint count, const cl_event *waited, cl_event *event,
+                                struct tutti_invocation_times *times);
 
 #endif

@@ -284,7 +284,6 @@ static cl_int begin(struct row *row) {
  */
 static cl_int find_waited(const struct row *row, struct tutti_wait_list list, cl_event *waited,
                           cl_uint *count) {
-    *count = 0;
     for (cl_uint i = 0; i < list.count; i++) {
         cl_event event = list.events[i];
         if (tutti_event_status(event) == CL_COMPLETE)
@@ -317,7 +316,7 @@ static cl_int enqueue(const struct tutti_invocation *call,
     struct row *row = row_of(kernel->queue);
     struct tutti_model *model = kernel->model;
     cl_event real = NULL, event = kernel->event, waited[WAITED];
-    cl_uint count;
+    cl_uint count = 0;
     cl_int error = row->queue ? CL_SUCCESS : begin(row);
     if (error == CL_SUCCESS)
         error = find_waited(row, kernel->list, waited, &count);
@@ -431,6 +430,7 @@ void tutti_row_join(void) {
     pthread_mutex_unlock(&rows.lock);
 }
 
+/* Under way, or to be released. */
 static bool is_anything_left(void) {
     return (atomic_load(&rows.under_way) || atomic_load(&rows.told)) && tutti_runtime_usable();
 }
@@ -468,8 +468,9 @@ void tutti_row_break(struct tutti_graph *graph) {
     atomic_store_explicit(&graph->in_row, 0, memory_order_relaxed);
     if (!is_anything_left())
         return;
-    tutti_row_settle();
     pthread_mutex_lock(&rows.lock);
+    if (atomic_load(&rows.under_way))
+        settle();
     unlock_and_release();
 }
 

@@ -83,9 +83,10 @@ cl_int tutti_row_enqueue(const struct tutti_invocation *call, struct tutti_real_
  */
 cl_int tutti_row_look(cl_event event);
 cl_int tutti_row_wait(cl_event event);
-/* A command that waits for them is about to enter the graph: their ends are known after it. */
-void tutti_row_wait_for_list(struct tutti_wait_list list);
 void tutti_row_forget(cl_event event);
+
+/* Waits for those among them: a command that must not be done if one failed enters the graph. */
+void tutti_row_wait_for_list(struct tutti_wait_list list);
 
 /* Waits, after some of the queue, until those before them are over. Without locks. */
 void tutti_row_keep_close(const struct _cl_command_queue *queue);
