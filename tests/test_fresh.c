@@ -302,7 +302,7 @@ START_TEST(chains_on_devices_with_memory) {
 }
 END_TEST
 
-static cl_api_clCreateBuffer pocls_create_buffer;
+static __typeof__(((cl_icd_dispatch *)NULL)->clCreateBuffer) pocls_create_buffer;
 static atomic_uint created; /* by PoCL */
 
 static cl_mem CL_API_CALL create_buffer(cl_context in, cl_mem_flags flags, size_t size, void *host,
