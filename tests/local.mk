@@ -125,7 +125,8 @@ TUTTI_TESTS = \
 	tests/test_peers \
 	tests/test_peer_choice \
 	tests/test_overwrite \
-	tests/test_door
+	tests/test_door \
+	tests/test_crash
 # Those programs again, on other devices; TAP of all of them as one.
 VARIANT_TESTS = \
 	tests/variant_real_pocl \
@@ -142,7 +143,7 @@ TESTS += $(SPECIFICATION_TESTS) $(TUTTI_TESTS) $(VARIANT_TESTS)
 endif
 
 check_LIBRARIES += tests/libsupport.a
-tests_libsupport_a_SOURCES = tests/support.c tests/support.h
+tests_libsupport_a_SOURCES = tests/support.c tests/support.h tests/crash.c tests/crash.h
 tests_libsupport_a_CPPFLAGS = $(TEST_CPPFLAGS)
 
 TEST_CPPFLAGS = $(AM_CPPFLAGS) $(CHECK_CFLAGS)
@@ -633,6 +634,10 @@ tests_test_shared_cache_LDADD = $(TEST_LIBS)
 tests_test_door_SOURCES = tests/test_door.c
 tests_test_door_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_door_LDADD = $(TEST_LIBS)
+
+tests_test_crash_SOURCES = tests/test_crash.c
+tests_test_crash_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_crash_LDADD = $(TEST_LIBS)
 
 # The vendors directory of the build holds the fresh driver and the machine's other ones. Two devices
 # even where there is only PoCL, and programs built for both, however little they do. StarPU and PoCL

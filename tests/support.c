@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "support.h"
 
+#include "crash.h"
+
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -147,6 +149,7 @@ static bool chosen(const char *name, int argc, char **argv) {
 int test_main(int argc, char **argv, const TTest *const *tests, size_t count) {
     size_t number = 0, planned = 0, failed = 0;
 
+    test_tell_crashes();
     notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (notes == MAP_FAILED)
         return 99;

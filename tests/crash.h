@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TUTTI_TEST_CRASH_H
+#define TUTTI_TEST_CRASH_H
+
+/*
+ * From now on a signal that ends the process for a wrong access or an assertion first prints to
+ * stderr which thread got it, and where it was: "library(+offset)" lines, for addr2line. Not if a
+ * sanitizer has an action for that signal. LLVM, in PoCL, puts its own before this one.
+ */
+void test_tell_crashes(void);
+
+/* No longer. */
+void test_tell_no_crashes(void);
+
+#endif
