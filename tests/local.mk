@@ -38,6 +38,7 @@ TUTTI_TESTS = \
 	tests/test_direct \
 	tests/test_at_once \
 	tests/test_in_call \
+	tests/test_beside_call \
 	tests/test_addresses \
 	tests/test_fresh \
 	tests/test_lone \
@@ -617,6 +618,10 @@ tests_test_peer_choice_LDADD = $(TEST_LIBS)
 tests_test_in_call_SOURCES = tests/test_in_call.c tests/gate.h tests/task_counts.h
 tests_test_in_call_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_in_call_LDADD = $(TEST_LIBS)
+
+tests_test_beside_call_SOURCES = tests/test_beside_call.c tests/task_counts.h
+tests_test_beside_call_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_beside_call_LDADD = $(TEST_LIBS)
 tests_test_at_once_SOURCES = tests/test_at_once.c tests/task_counts.h
 tests_test_at_once_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_at_once_LDADD = $(TEST_LIBS)

@@ -5,6 +5,7 @@
  */
 #include "transfers.h"
 
+#include <pthread.h>
 #include <string.h>
 
 static double write_from(struct target *t, cl_bool blocking, const void *source, bool use) {
@@ -161,6 +162,27 @@ static double both_ways(struct target *t, const void *source, void *sink) {
 static double both_ways_pages(struct target *t) { return both_ways(t, t->pages, t->back); }
 static double both_ways_locked(struct target *t) { return both_ways(t, t->fast[0], t->fast[1]); }
 
+static void *read_in_thread(void *target) {
+    struct target *t = target;
+    check(clEnqueueReadBuffer(t->other, t->second, CL_TRUE, 0, t->size, t->back, 0, NULL, NULL),
+          "clEnqueueReadBuffer");
+    return NULL;
+}
+
+/* The same by blocking calls of two threads; to begin a thread counts, too. */
+static double both_ways_threads(struct target *t) {
+    pthread_t thread;
+    touch(t, t->second);
+    double start = now();
+    if (pthread_create(&thread, NULL, read_in_thread, t) != 0)
+        check(CL_OUT_OF_HOST_MEMORY, "pthread_create");
+    check(clEnqueueWriteBuffer(t->queue, t->buffer, CL_TRUE, 0, t->size, t->pages, 0, NULL, NULL),
+          "clEnqueueWriteBuffer");
+    touch(t, t->buffer);
+    pthread_join(thread, NULL);
+    return now() - start;
+}
+
 const struct transfer transfers[] = {
     {"write", write_blocking, 4, 1},
     {"write and use", write_and_use, 4, 1},
@@ -180,5 +202,6 @@ const struct transfer transfers[] = {
     {"own memory: map to read", over_read, 4, 1},
     {"both ways", both_ways_pages, 4096, 2},
     {"pinned both ways", both_ways_locked, 4096, 2},
+    {"threads both ways", both_ways_threads, 4096, 2},
 };
 const unsigned transfer_count = sizeof(transfers) / sizeof(transfers[0]);

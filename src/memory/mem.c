@@ -215,6 +215,7 @@ static void join_siblings(void *argument) {
     struct join *join = argument;
     const struct tutti_view *parent = join->parent->view;
     struct tutti_view *view = join->mem->view;
+    tutti_version_await_calls(parent); /* a part has no bytes to wait for */
     join->joined = (!join->shape || tutti_window_bar(join->parent)) &&
                    tutti_view_init_part(view, &join->mem->history, parent->root,
                                         parent->origin + join->origin, join->size, join->shape);

@@ -6,6 +6,7 @@
 #include "memory/window.h"
 #include "recycler.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 /* As many commands of a loop can be under way at once on one buffer; more is no faster. */
@@ -162,6 +163,7 @@ static struct tutti_view *take(cl_mem mem, bool overwrites, enum tutti_user user
     atomic_fetch_add_explicit(&mem->view->users, one(user), memory_order_relaxed);
     if (user == TUTTI_USER_HOST)
         atomic_fetch_add_explicit(&mem->view->of_host, 1, memory_order_relaxed);
+    tutti_version_await_calls(mem->view);
     return mem->view;
 }
 
@@ -189,6 +191,21 @@ struct tutti_version_users tutti_version_users(const struct tutti_view *view) {
         .of_devices = (unsigned)(users >> OF_DEVICES),
         .of_host = atomic_load_explicit(&view->of_host, memory_order_relaxed),
     };
+}
+
+void tutti_version_enter_call(struct tutti_view *view) {
+    tutti_view_take_over(view);
+    atomic_fetch_add_explicit(&view->in_calls, 1, memory_order_relaxed);
+}
+
+void tutti_version_leave_call(struct tutti_view *view) {
+    tutti_view_hand_over(view);
+    atomic_fetch_sub_explicit(&view->in_calls, 1, memory_order_release);
+}
+
+void tutti_version_await_calls(const struct tutti_view *view) {
+    while (atomic_load_explicit(&view->in_calls, memory_order_acquire) > 0)
+        sched_yield();
 }
 
 bool tutti_version_is_idle(cl_mem mem, bool but_devices) {

@@ -36,6 +36,14 @@ struct tutti_view *tutti_version_take_for_launch(cl_mem mem, bool overwrites, bo
                                                  const struct tutti_real_device *seat);
 void tutti_version_give_back(struct tutti_view *view, enum tutti_user user); /* NULL is allowed */
 
+/*
+ * The bytes of a version that was free, and is taken, are moved in a call, of which StarPU knows
+ * nothing, and other threads dispatch meanwhile. Whoever takes that version next waits for the end.
+ */
+void tutti_version_enter_call(struct tutti_view *view); /* by the dispatching thread */
+void tutti_version_leave_call(struct tutti_view *view);
+void tutti_version_await_calls(const struct tutti_view *view);
+
 /* Commands that use the view now, and how many of them are devices' and the host's. */
 struct tutti_version_users {
     unsigned all, of_devices, of_host;

@@ -64,9 +64,10 @@ struct tutti_view {
         *next_version; /* of the same buffer, in a ring (version.h); itself if alone */
     /* Commands that were dispatched and are not over; in the upper half those of devices. */
     atomic_ullong users;
-    atomic_uint of_host; /* those of them that take as long as the host likes (version.h) */
-    atomic_uint holders; /* acquisitions (acquisition.h), of commands and of updates */
-    atomic_ushort made;  /* bits: devices whose `real` is complete, for good */
+    atomic_uint of_host;  /* those of them that take as long as the host likes (version.h) */
+    atomic_uint in_calls; /* those whose bytes move in a call, while others dispatch (version.h) */
+    atomic_uint holders;  /* acquisitions (acquisition.h), of commands and of updates */
+    atomic_ushort made;   /* bits: devices whose `real` is complete, for good */
 
     /* For the dispatching thread. */
     bool defined; /* something was written: before that, any content is right */

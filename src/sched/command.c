@@ -228,6 +228,21 @@ static void let_go(struct tutti_command *command) {
     destroying = false;
 }
 
+static void end_turn(struct tutti_graph *graph) {
+    pthread_mutex_lock(&graph->lock);
+    graph->dispatching = false;
+    tutti_graph_run_and_unlock(graph);
+}
+
+/* False: others wait for being dispatched. What they need may wait for what this thread is to do. */
+static bool leave_turn(struct tutti_graph *graph) {
+    pthread_mutex_lock(&graph->lock);
+    graph->dispatching = graph->first != NULL;
+    bool left = !graph->dispatching;
+    pthread_mutex_unlock(&graph->lock);
+    return left;
+}
+
 /* In the call, with its times. */
 static cl_int do_at_once(struct tutti_command *command, cl_command_queue queue,
                          cl_command_type type, cl_event *event_ret) {
@@ -238,8 +253,12 @@ static cl_int do_at_once(struct tutti_command *command, cl_command_queue queue,
         event->started = tutti_runtime_now();
     tutti_log(DEBUG, "the host's work at once");
     cl_int error = command->do_at_once(command);
-    if (event && event->profiled)
+    if (event && event->profiled) {
         event->ended = tutti_runtime_now();
+        pthread_mutex_lock(&queue->context->graph.lock);
+        tutti_event_order_end(event);
+        pthread_mutex_unlock(&queue->context->graph.lock);
+    }
     if (error == CL_SUCCESS && event)
         *event_ret = event;
     else if (event)
@@ -263,17 +282,21 @@ static bool try_at_once(struct tutti_command *command, cl_command_queue queue, c
     pthread_mutex_unlock(&graph->lock);
     if (!entered)
         return false;
-    bool able = command->is_done_at_once(command, blocking);
-    if (able) {
-        *error = do_at_once(command, queue, type, event_ret);
-        let_go(command);
+    if (!command->is_done_at_once(command, blocking)) {
+        end_turn(graph);
+        return false;
     }
-    pthread_mutex_lock(&graph->lock);
-    if (able && event_ret && *error == CL_SUCCESS)
-        tutti_event_order_end(*event_ret);
-    graph->dispatching = false;
-    tutti_graph_run_and_unlock(graph);
-    return able;
+    *error = command->begin_at_once(command);
+    bool apart = command->apart && leave_turn(graph);
+    if (*error == CL_SUCCESS)
+        *error = do_at_once(command, queue, type, event_ret);
+    if (apart) {
+        command->destroy(command);
+    } else {
+        let_go(command);
+        end_turn(graph);
+    }
+    return true;
 }
 
 cl_int tutti_command_enqueue(struct tutti_command *command, cl_command_queue queue,

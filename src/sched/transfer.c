@@ -30,9 +30,25 @@ static cl_mem take_mem(cl_mem mem) {
     return tutti_object_retain(mem);
 }
 
+/* It is done in a call, without StarPU. By the dispatching thread. */
+static void enter_call(struct tutti_transfer *transfer) {
+    transfer->in_call = true;
+    for (int i = 0; i < 2; i++)
+        if (transfer->view[i])
+            tutti_version_enter_call(transfer->view[i]);
+}
+
+static void leave_call(struct tutti_transfer *transfer) {
+    for (int i = 0; i < 2; i++)
+        if (transfer->in_call && transfer->view[i])
+            tutti_version_leave_call(transfer->view[i]);
+    transfer->in_call = false;
+}
+
 void tutti_transfer_destroy(struct tutti_command *command) {
     struct tutti_transfer *transfer = (struct tutti_transfer *)command;
     leave_ahead(transfer);
+    leave_call(transfer);
     for (cl_uint i = 0; i < transfer->mem_count; i++) {
         tutti_version_give_back(transfer->views[i], transfer->user);
         tutti_object_release(transfer->mems[i]);
@@ -60,6 +76,7 @@ static void run(struct tutti_job *job) {
     if (error != CL_SUCCESS)
         tutti_event_break(event);
     event->ended = tutti_runtime_now();
+    leave_call(transfer);
     tutti_acquisition_release(&transfer->acquisition);
     tutti_pool_end_job(job);
     tutti_command_done(&transfer->command, error == CL_SUCCESS ? CL_COMPLETE : error);
@@ -87,31 +104,46 @@ static void granted(struct tutti_acquisition *acquisition) {
 /* Bytes within the host's memory that cost no more to copy than to have a thread wake for them. */
 #define LARGEST_AT_ONCE ((size_t)512 << 10)
 #define LARGEST_BLOCKING_AT_ONCE ((size_t)1 << 20)
-#define LARGEST_OF_CREW ((size_t)2 << 20) /* two threads, where they are among kernels */
+#define LARGEST_BLOCKING_APART ((size_t)4 << 20) /* while others dispatch */
+/* Two threads, where they are among kernels; who enqueues it, beside them. */
+#define LARGEST_OF_CREW ((size_t)2 << 20)
 
-static bool is_little(const struct tutti_transfer *transfer, bool blocking) {
-    return tutti_region_bytes(&transfer->region) <=
-           (blocking ? LARGEST_BLOCKING_AT_ONCE : LARGEST_AT_ONCE);
+static bool is_as_small(const struct tutti_transfer *transfer, size_t most) {
+    return tutti_region_bytes(&transfer->region) <= most;
 }
 
-bool tutti_transfer_is_little(const struct tutti_transfer *transfer) {
-    return is_little(transfer, transfer->command.event->caller_runs);
+/*
+ * Does the dispatching thread copy it itself? Other commands, which might go beside it, wait
+ * meanwhile; but to have another thread do what is short takes longer. The program waits for its
+ * own blocking commands anyway.
+ */
+static bool is_little(const struct tutti_transfer *transfer) {
+    return is_as_small(transfer, transfer->command.event->caller_runs ? LARGEST_BLOCKING_AT_ONCE
+                                                                      : LARGEST_AT_ONCE);
+}
+
+static bool is_for_crew(const struct tutti_transfer *transfer) {
+    return tutti_crew_serves() && is_as_small(transfer, LARGEST_OF_CREW);
 }
 
 bool tutti_transfer_is_crews(const struct tutti_transfer *transfer) {
-    return tutti_transfer_is_little(transfer) ||
-           (tutti_crew_serves() && tutti_region_bytes(&transfer->region) <= LARGEST_OF_CREW);
+    return is_little(transfer) || is_for_crew(transfer);
 }
 
-/* Then nothing has to be asked of StarPU. */
-static bool is_done_at_once(const struct tutti_command *command, bool blocking) {
-    const struct tutti_transfer *transfer = (const struct tutti_transfer *)command;
+/* Nothing has to be asked of StarPU. */
+static bool is_free(const struct tutti_transfer *transfer) {
     if (transfer->mapping && !transfer->prepare) /* there is nothing to do */
         return true;
     return transfer->mem[0] && transfer->mem_count == 0 &&
-           (transfer->mapping || is_little(transfer, blocking)) &&
            tutti_version_is_free(transfer->mem[0]) &&
            (!transfer->mem[1] || tutti_version_is_free(transfer->mem[1]));
+}
+
+static bool is_done_at_once(const struct tutti_command *command, bool blocking) {
+    const struct tutti_transfer *transfer = (const struct tutti_transfer *)command;
+    size_t most = blocking ? LARGEST_BLOCKING_APART : LARGEST_AT_ONCE;
+    return (transfer->mapping || is_as_small(transfer, most) || is_for_crew(transfer)) &&
+           is_free(transfer);
 }
 
 static bool is_prepared(struct tutti_transfer *transfer) {
@@ -119,18 +151,20 @@ static bool is_prepared(struct tutti_transfer *transfer) {
 }
 
 /* Nothing is acquired, and so nothing let go of. */
-static cl_int do_at_once(struct tutti_command *command) {
+static cl_int begin_at_once(struct tutti_command *command) {
     struct tutti_transfer *transfer = (struct tutti_transfer *)command;
     if (!is_prepared(transfer))
         return CL_OUT_OF_HOST_MEMORY;
-    for (int i = 0; i < 2; i++)
-        if (transfer->view[i])
-            tutti_view_take_over(transfer->view[i]);
-    cl_int error = transfer->execute(transfer);
-    for (int i = 0; i < 2; i++)
-        if (transfer->view[i])
-            tutti_view_hand_over_alone(transfer->view[i]);
-    return error;
+    transfer->acquisition.count = 0;
+    enter_call(transfer);
+    /* What the program has mapped is noted by the dispatching thread. */
+    command->apart = !transfer->mapping;
+    return CL_SUCCESS;
+}
+
+static cl_int do_at_once(struct tutti_command *command) {
+    struct tutti_transfer *transfer = (struct tutti_transfer *)command;
+    return transfer->execute(transfer);
 }
 
 /* A box from one part of a buffer to another: within one, drivers want it to lie alike in both. */
@@ -166,14 +200,13 @@ static void start(struct tutti_command *command) {
         tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
         return;
     }
-    if (is_done_at_once(command, command->event->caller_runs)) {
+    if ((transfer->mapping || is_little(transfer)) && is_free(transfer)) {
         tutti_direct_drain(command->follows);
-        if (!is_prepared(transfer)) {
-            tutti_command_done(command, CL_OUT_OF_HOST_MEMORY);
-            return;
-        }
-        transfer->acquisition.count = 0; /* nothing is acquired, and so nothing let go of */
-        run(&command->job);
+        cl_int error = begin_at_once(command);
+        if (error != CL_SUCCESS)
+            tutti_command_done(command, error);
+        else
+            run(&command->job);
         return;
     }
     if (command->joins) {
@@ -212,6 +245,7 @@ struct tutti_transfer *tutti_transfer_create(cl_int (*execute)(struct tutti_tran
     transfer->command.use = use;
     transfer->command.job.run = run;
     transfer->command.is_done_at_once = is_done_at_once;
+    transfer->command.begin_at_once = begin_at_once;
     transfer->command.do_at_once = do_at_once;
     transfer->acquisition.granted = granted;
     transfer->execute = execute;

@@ -57,6 +57,7 @@ struct tutti_transfer {
     struct tutti_view **views;
     cl_uint mem_count;
     bool dispatched;
+    bool in_call;         /* version.h: its views are */
     bool pins;            /* it ends the pin of its map (version.h), and has not yet */
     enum tutti_user user; /* as what it takes storage */
 };
@@ -127,13 +128,6 @@ cl_int tutti_transfer_by_host(struct tutti_transfer *transfer,
  * as long as it takes (crew.h)?
  */
 bool tutti_transfer_is_crews(const struct tutti_transfer *transfer);
-
-/*
- * Does the dispatching thread copy it within the host's memory itself? Other commands, which might
- * go beside it, wait meanwhile; but to have another thread do what is short takes longer. The
- * program waits for its own blocking commands anyway.
- */
-bool tutti_transfer_is_little(const struct tutti_transfer *transfer);
 
 /* Of a map or unmap that was granted: are there no bytes to move, nor anything to wait for? */
 bool tutti_transfer_moves_nothing(const struct tutti_transfer *transfer);
