@@ -26,13 +26,13 @@ struct tutti_command {
     void (*destroy)(struct tutti_command *command); /* frees it */
     /*
      * NULL: it never is done so. Can it be where nothing is before it, without waiting for
-     * anything, and soon? Gets ready for that. Both by the dispatching thread, which it still is,
-     * unless the command goes `apart` then, when it is done. Return an error or CL_SUCCESS.
+     * anything, and soon? Begins that, and does it, or returns an error. All by the dispatching
+     * thread; but if it is `apart` once begun, others may dispatch while it is done.
      */
     bool (*is_done_at_once)(const struct tutti_command *command, bool blocking);
     cl_int (*begin_at_once)(struct tutti_command *command);
     cl_int (*do_at_once)(struct tutti_command *command);
-    bool apart; /* others may dispatch while its work is done in the call */
+    bool apart;
     /*
      * NULL: it is never a part of the command before it (append.h). Of a device task: says what it
      * moves; false: no one command of a device can. By the dispatching thread.
