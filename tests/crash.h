@@ -2,12 +2,14 @@
 #ifndef TUTTI_TEST_CRASH_H
 #define TUTTI_TEST_CRASH_H
 
+#include <stdbool.h>
+
 /*
  * From now on a signal that ends the process for a wrong access or an assertion first prints to
- * stderr which thread got it, and where it was: "library(+offset)" lines, for addr2line. Not if a
- * sanitizer has an action for that signal. LLVM, in PoCL, puts its own before this one.
+ * stderr which thread got it, and where it was: "library(+offset)" lines, for addr2line. LLVM, in
+ * PoCL, puts its own action before this one. False: it does not, as a sanitizer tells it.
  */
-void test_tell_crashes(void);
+bool test_tell_crashes(void);
 
 /* No longer. */
 void test_tell_no_crashes(void);

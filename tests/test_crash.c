@@ -8,15 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* These tell it themselves. */
-#define SANITIZED false
-#ifdef __has_feature
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#undef SANITIZED
-#define SANITIZED true
-#endif
-#endif
-
 /* Where the child's main thread ends; not static, so that its name is there. */
 void test_crash_here(int number);
 void test_crash_here(int number) { raise(number); }
@@ -57,7 +48,7 @@ static void ck_told(int number) {
 START_TEST(it_is_told_where) {
     const int numbers[] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT};
 
-    skip_if(SANITIZED, "the sanitizer tells it itself");
+    skip_if(!test_tell_crashes(), "the sanitizer tells it itself");
     for (size_t i = 0; i < COUNT(numbers); i++)
         ck_told(numbers[i]);
 }
