@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stddef.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -38,7 +37,7 @@ static void replace(void (*from)(int), const struct sigaction *by) {
             sigaction(numbers[i], by, NULL);
 }
 
-/* They would also find that backtrace's library leaks. */
+/* Sanitizers tell it themselves, and would find that the library of backtrace leaks. */
 #define SANITIZED false
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

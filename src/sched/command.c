@@ -234,8 +234,7 @@ static void end_turn(struct tutti_graph *graph) {
     tutti_graph_run_and_unlock(graph);
 }
 
-/* False: others wait for being dispatched. What they need may wait for what this thread is to do.
- */
+/* False: others are to be dispatched already, and might wait for what this thread is to do. */
 static bool leave_turn(struct tutti_graph *graph) {
     pthread_mutex_lock(&graph->lock);
     graph->dispatching = graph->first != NULL;

@@ -105,7 +105,7 @@ static void granted(struct tutti_acquisition *acquisition) {
 #define LARGEST_AT_ONCE ((size_t)512 << 10)
 #define LARGEST_BLOCKING_AT_ONCE ((size_t)1 << 20)
 #define LARGEST_BLOCKING_APART ((size_t)4 << 20) /* while others dispatch */
-/* Two threads, where they are among kernels; who enqueues it, beside them. */
+/* Where callers execute kernels (crew.h). More is copied by two threads. */
 #define LARGEST_OF_CREW ((size_t)2 << 20)
 
 static bool is_as_small(const struct tutti_transfer *transfer, size_t most) {
