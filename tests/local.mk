@@ -114,6 +114,7 @@ TUTTI_TESTS = \
 	tests/test_staging \
 	tests/test_pinned_limit \
 	tests/test_kept_storage \
+	tests/test_new_memory \
 	tests/test_rect_commands \
 	tests/test_transfer_ways \
 	tests/test_beside_cpu \
@@ -573,6 +574,9 @@ tests_test_pinned_limit_LDADD = $(TEST_LIBS)
 tests_test_kept_storage_SOURCES = tests/test_kept_storage.c tests/pocl_gpu.h tests/pocl_table.h tests/restless.h
 tests_test_kept_storage_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_kept_storage_LDADD = $(TEST_LIBS)
+tests_test_new_memory_SOURCES = tests/test_new_memory.c tests/pocl_gpu.h tests/pocl_table.h
+tests_test_new_memory_CPPFLAGS = $(TEST_CPPFLAGS)
+tests_test_new_memory_LDADD = $(TEST_LIBS)
 
 tests_test_rect_commands_SOURCES = tests/test_rect_commands.c tests/driver_moves.h \
 	tests/pocl_gpu.h tests/pocl_table.h

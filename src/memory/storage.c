@@ -111,13 +111,17 @@ static void make_room(const struct tutti_real_device *device) {
 
 /*
  * NVIDIA's driver (580) takes the memory at the first use, and a command fails if there is none:
- * this is one that needs no content, and tells.
+ * this is one that needs no content, and tells. That driver reads the list again when it ends the
+ * command, where others are under way by a thread of its own and after the call: the list stays
+ * until then, and nothing else is on that queue.
  */
 static cl_int take_memory(const struct tutti_real_device *device, cl_mem mem) {
-    if (!(device->type & CL_DEVICE_TYPE_GPU) || device->shares_host)
+    if (!device->place.takes)
         return CL_SUCCESS;
     cl_int error = device->dispatch->clEnqueueMigrateMemObjects(
-        device->place.uploads, 1, &mem, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL, NULL);
+        device->place.takes, 1, &mem, CL_MIGRATE_MEM_OBJECT_CONTENT_UNDEFINED, 0, NULL, NULL);
+    if (error == CL_SUCCESS)
+        device->dispatch->clFinish(device->place.takes);
     return error == CL_MEM_OBJECT_ALLOCATION_FAILURE ? error : CL_SUCCESS;
 }
 

@@ -319,16 +319,21 @@ static bool open_queues(struct tutti_real_device *device) {
     const cl_icd_dispatch *driver = device->dispatch;
     tutti_brief_lock_init(&device->place.enqueues);
     tutti_brief_lock_init(&device->place.ends);
+    /* See struct tutti_real_device. */
+    bool gpu = device->type & CL_DEVICE_TYPE_GPU;
+    bool apart = gpu || tutti_device_executes_in_call(device);
     const struct {
         cl_command_queue *queue;
         cl_command_queue_properties properties;
-    } queues[] = {{&device->place.uploads, 0},
-                  {&device->place.downloads, 0},
-                  {&device->place.measured, CL_QUEUE_PROFILING_ENABLE},
-                  {&device->place.kernels, 0}};
-    /* See struct tutti_real_device. */
-    bool apart = device->type & CL_DEVICE_TYPE_GPU || tutti_device_executes_in_call(device);
-    for (size_t i = 0; i < (apart ? 4 : 3); i++) {
+        bool wanted;
+    } queues[] = {{&device->place.uploads, 0, true},
+                  {&device->place.downloads, 0, true},
+                  {&device->place.measured, CL_QUEUE_PROFILING_ENABLE, true},
+                  {&device->place.kernels, 0, apart},
+                  {&device->place.takes, 0, gpu && !device->shares_host}};
+    for (size_t i = 0; i < sizeof(queues) / sizeof(*queues); i++) {
+        if (!queues[i].wanted)
+            continue;
         *queues[i].queue = driver->clCreateCommandQueue(device->place.context, device->id,
                                                         queues[i].properties, &error);
         if (error != CL_SUCCESS) {

@@ -80,6 +80,7 @@ struct tutti_real_device {
         cl_ulong last_end;    /* of the commands executed so far: host's clock */
         cl_command_queue uploads;   /* in order; any thread */
         cl_command_queue downloads; /* the same: both directions of the link at once */
+        cl_command_queue takes; /* what takes the memory of new buffers; NULL: nothing does */
         /* A basic device, or Oclgrind: commands are waited for at once, by who enqueues them. */
         bool synchronous;
     } place;
