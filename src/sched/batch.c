@@ -12,6 +12,7 @@
 #include "sched/direct.h"
 #include "sched/direct_end.h"
 #include "sched/lanes.h"
+#include "sched/policy.h"
 #include "sched/recent.h"
 #include "virtual_device/device.h"
 
@@ -42,7 +43,7 @@
 #define MUCH ((size_t)512 << 10)
 #define AHEAD 2 /* batches for each device, so that none waits for the next one */
 
-static bool is_open(struct tutti_batch *batch) {
+static bool is_open(const struct tutti_batch *batch) {
     return batch && atomic_load_explicit(&batch->state, memory_order_relaxed) == TUTTI_BATCH_OPEN;
 }
 
@@ -151,6 +152,8 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     unsigned able = (batch->devices | batch->late) & (task->devices | task->late.devices);
     batch->devices &= task->devices;
     batch->late = able & ~batch->devices;
+    if (task->kernel)
+        batch->likely |= tutti_policy_likely(task->model, task->devices | task->late.devices);
     batch->length++;
     batch->brief = batch->brief && is_brief(task);
     batch->chained = batch->chained || is_chained(task);
@@ -166,6 +169,11 @@ unsigned tutti_batch_devices(const struct tutti_batch *batch) {
     for (struct tutti_device_task *task = batch->first; task && late; task = task->next)
         late &= task->late.built ? atomic_load(task->late.built) : task->devices;
     return batch->devices | late;
+}
+
+unsigned tutti_batch_likely(const struct tutti_batch *batch) {
+    unsigned able = batch->devices | batch->late;
+    return !is_open(batch) && batch->likely & able ? batch->likely & able : able;
 }
 
 static struct tutti_batch *create(struct tutti_device_task *task, bool open) {

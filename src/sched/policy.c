@@ -432,3 +432,21 @@ const struct tutti_real_device *tutti_policy_place_content(unsigned able,
     pthread_mutex_unlock(&policy.lock);
     return list->device[best];
 }
+
+unsigned tutti_policy_likely(const struct tutti_model *model, unsigned devices) {
+    const struct tutti_device_list *list = tutti_devices();
+    unsigned likely = devices;
+    double time[TUTTI_MAX_DEVICES], least = HUGE_VAL;
+    if (!model || tutti_is_one_device(devices) || tutti_devices_are_at_home(devices) ||
+        !tutti_policy_is_active())
+        return devices;
+    for (unsigned d = 0; d < list->count; d++)
+        if (devices & 1u << d) {
+            time[d] = tutti_model_expect(model, list->device[d]);
+            least = time[d] < least ? time[d] : least;
+        }
+    for (unsigned d = 0; d < list->count; d++)
+        if (devices & 1u << d && time[d] > TUTTI_FAR_SLOWER * least)
+            likely &= ~(1u << d);
+    return likely;
+}

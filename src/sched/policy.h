@@ -44,4 +44,11 @@ const struct tutti_real_device *tutti_policy_place_content(unsigned able,
                                                            const struct tutti_real_device *before,
                                                            size_t bytes);
 
+/*
+ * Of the devices (bits), those to which the kernel may go wherever its data is: none that takes far
+ * longer than another one by the models. All of them with another policy, without a model, or where
+ * all work in home memory. By any thread.
+ */
+unsigned tutti_policy_likely(const struct tutti_model *model, unsigned devices);
+
 #endif

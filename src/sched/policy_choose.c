@@ -33,12 +33,11 @@ static const double caution[] = {[TUTTI_MEASURED] = 1.1, [TUTTI_RELATED] = 2, [T
 #define SHARE_TO_TRY 0.1
 
 /*
- * A device that is so many times slower adds little to a long burst. But a chain that it works at
- * is late by all of its time, and by that of the data's ways there and back; the end of all by as
- * much, if it is one of the last; and a CPU's cores also copy what GPUs wait for. It must win so
- * many times what it takes, or have less to do, transfers included.
+ * A chain that a far slower device works at is late by all of its time, and by that of the data's
+ * ways there and back; the end of all by as much, if it is one of the last; and a CPU's cores also
+ * copy what GPUs wait for. It must win so many times what it takes, or have less to do, transfers
+ * included.
  */
-#define FAR_SLOWER 10.0
 #define CAUTION_FAR_SLOWER 10.0
 
 /* Launches that take as long as what is brought for one: then another device's link counts. */
@@ -283,7 +282,7 @@ static double weigh(const struct tutti_plan_task *task, unsigned device, unsigne
         outlook->start - now + outlook->evicted + outlook->price + delay_left(task, device);
     if (length <= least)
         return wait + length;
-    bool far_slower = certainty == TUTTI_MEASURED && length > FAR_SLOWER * least &&
+    bool far_slower = certainty == TUTTI_MEASURED && length > TUTTI_FAR_SLOWER * least &&
                       length + outlook->moved > least + leading->moved;
     return wait + length * (far_slower ? CAUTION_FAR_SLOWER : caution[certainty]);
 }
@@ -291,7 +290,8 @@ static double weigh(const struct tutti_plan_task *task, unsigned device, unsigne
 /* Of a kernel that was measured nowhere: is the device sooner done, and not far slower? */
 static bool is_sooner(const struct tutti_plan_task *task, unsigned device, unsigned lead) {
     double length = task->length[device], least = task->length[lead];
-    return length + task->delay[device] < least + task->delay[lead] && length <= FAR_SLOWER * least;
+    return length + task->delay[device] < least + task->delay[lead] &&
+           length <= TUTTI_FAR_SLOWER * least;
 }
 
 /* May the task go to the device? `lead` is the fastest. */

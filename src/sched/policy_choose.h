@@ -10,6 +10,7 @@
  * a device comes out. No clock, no StarPU, no driver. Times are in µs, moments on one clock.
  */
 #define TUTTI_PLAN_DEVICES 8
+#define TUTTI_FAR_SLOWER 10.0 /* a device that takes so many times as long adds little */
 #define TUTTI_PLAN_HOME (1u << TUTTI_PLAN_DEVICES) /* among places: home memory */
 
 /* How an expected time is known, from the best to the worst. */
