@@ -122,6 +122,12 @@ static double longer_in(const struct tutti_batch *batch, const struct tutti_devi
     return elsewhere ? tutti_model_least(task->model, batch->devices) - task->time : 0;
 }
 
+/* Where the task is likely to be: devices, as bits. */
+static unsigned likely_for(const struct tutti_device_task *task) {
+    return task->likely ? task->likely
+                        : tutti_policy_likely(task->model, task->devices | task->late.devices);
+}
+
 static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     unsigned count = batch->count;
     bool open = is_open(batch);
@@ -152,8 +158,10 @@ static void append(struct tutti_batch *batch, struct tutti_device_task *task) {
     unsigned able = (batch->devices | batch->late) & (task->devices | task->late.devices);
     batch->devices &= task->devices;
     batch->late = able & ~batch->devices;
-    if (task->kernel)
-        batch->likely |= tutti_policy_likely(task->model, task->devices | task->late.devices);
+    if (task->kernel && !batch->computes)
+        batch->likely = 0; /* what only moves bytes goes along */
+    if (task->kernel || !batch->computes)
+        batch->likely |= likely_for(task);
     batch->length++;
     batch->brief = batch->brief && is_brief(task);
     batch->chained = batch->chained || is_chained(task);
@@ -169,11 +177,6 @@ unsigned tutti_batch_devices(const struct tutti_batch *batch) {
     for (struct tutti_device_task *task = batch->first; task && late; task = task->next)
         late &= task->late.built ? atomic_load(task->late.built) : task->devices;
     return batch->devices | late;
-}
-
-unsigned tutti_batch_likely(const struct tutti_batch *batch) {
-    unsigned able = batch->devices | batch->late;
-    return !is_open(batch) && batch->likely & able ? batch->likely & able : able;
 }
 
 static struct tutti_batch *create(struct tutti_device_task *task, bool open) {
@@ -279,10 +282,9 @@ static const struct tutti_real_device *find_seat(const struct tutti_device_task 
  * StarPU's share of it would, and its data has no device to stay on. One that has yet to compile it
  * takes few, or none.
  */
-static unsigned crowd_devices(const struct tutti_device_task *task) {
-    unsigned all = task->devices | task->late.devices;
-    unsigned ready = tutti_first_launch_ready(tutti_model_first_launch(task->model), all);
-    unsigned devices = ready ? ready : all;
+static unsigned crowd_devices(const struct tutti_device_task *task, unsigned likely) {
+    unsigned ready = tutti_first_launch_ready(tutti_model_first_launch(task->model), likely);
+    unsigned devices = ready ? ready : likely;
     bool one = tutti_is_one_device(devices);
     bool may = tutti_devices_are_at_home(devices) ? one || task->time <= TINY
                : one                              ? !brings_much(task, devices)
@@ -465,7 +467,8 @@ static bool open_behind(struct tutti_graph *graph, struct tutti_batch *running,
 static void join_others(struct tutti_graph *graph, const struct tutti_device_task *task,
                         struct conflicts *conflicts) {
     const struct tutti_real_device *seat = find_seat(task);
-    unsigned count = tutti_lanes_are_best_for(task) ? 0 : seat ? 1 : crowd_devices(task);
+    unsigned likely = likely_for(task);
+    unsigned count = tutti_lanes_are_best_for(task) ? 0 : seat ? 1 : crowd_devices(task, likely);
     if (conflicts->several || conflicts->open || count == 0)
         return;
     double most = count == 1 ? LONGEST
@@ -479,8 +482,7 @@ static void join_others(struct tutti_graph *graph, const struct tutti_device_tas
             tutti_batch_goes_freely(batch->behind))
             conflicts->open = batch;
     if (!conflicts->running)
-        set_running(conflicts,
-                    tutti_recent_ahead(graph, task->devices, count > 1 ? AHEAD * count : 1));
+        set_running(conflicts, tutti_recent_ahead(graph, likely, count > 1 ? AHEAD * count : 1));
 }
 
 /*

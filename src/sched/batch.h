@@ -49,7 +49,7 @@ struct tutti_batch {
     double longer;    /* and more where it may go, for those of it that may go elsewhere, too */
     unsigned devices; /* bit d: real device d may execute all of it */
     unsigned late;    /* likewise, once the kernels are there: tutti_batch_devices */
-    unsigned likely;  /* of both, or others: for a kernel of it (tutti_policy_likely); 0: none */
+    unsigned likely;  /* where its kernels, or else its transfers, are likely to be */
     bool at_home;     /* so are all its views, on any device */
     bool unbrought;   /* in a device's line: its data comes once StarPU's worker takes it */
     bool beside;      /* the same: the device executes it beside others (lanes.h) */
@@ -117,12 +117,6 @@ void tutti_batch_flush(struct tutti_graph *graph);
 
 /* The devices that may execute all of it by now, as bits. */
 unsigned tutti_batch_devices(const struct tutti_batch *batch);
-
-/*
- * The devices on which it may be, wherever its data is; of an open one all that are able, for what
- * is to go with it. By the dispatching thread.
- */
-unsigned tutti_batch_likely(const struct tutti_batch *batch);
 
 /* Gives a reference back; NULL is allowed. */
 static inline void tutti_batch_release(struct tutti_batch *batch) {

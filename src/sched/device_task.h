@@ -22,6 +22,7 @@ struct tutti_batch;
 struct tutti_device_task {
     struct tutti_command command;
     unsigned devices; /* bit d: real device d may execute it */
+    unsigned likely;  /* of them, where a transfer's data is likely to be; 0: it is not known */
     unsigned count;   /* views that it uses, each once, or once for each window on it */
     struct tutti_device_use {
         struct tutti_view *view;

@@ -22,8 +22,7 @@ void tutti_recent_note(struct tutti_batch *batch) {
     recent[0] = batch;
 }
 
-struct tutti_batch *tutti_recent_ahead(struct tutti_graph *graph, unsigned devices,
-                                       unsigned count) {
+struct tutti_batch *tutti_recent_ahead(struct tutti_graph *graph, unsigned likely, unsigned count) {
     struct tutti_batch **last = graph->recent;
     struct tutti_batch *found = NULL;
     for (unsigned i = 0; i < TUTTI_RECENT_BATCHES && graph->recent[i]; i++) {
@@ -34,7 +33,7 @@ struct tutti_batch *tutti_recent_ahead(struct tutti_graph *graph, unsigned devic
             continue;
         }
         *last++ = batch;
-        if (batch->devices == devices && tutti_batch_is_ready(batch) && count > 0 && --count == 0)
+        if (batch->likely == likely && tutti_batch_is_ready(batch) && count > 0 && --count == 0)
             found = batch;
     }
     return found;

@@ -11,10 +11,10 @@
 void tutti_recent_note(struct tutti_batch *batch);
 
 /*
- * The oldest of as many recent batches as keep the devices at work: its end leaves one of them with
- * little to do. NULL: there are fewer.
+ * The oldest of as many recent batches as keep the devices at work, which are those where they are
+ * `likely` to be (batch.h): its end leaves one of them with little to do. NULL: there are fewer.
  */
-struct tutti_batch *tutti_recent_ahead(struct tutti_graph *graph, unsigned devices, unsigned count);
+struct tutti_batch *tutti_recent_ahead(struct tutti_graph *graph, unsigned likely, unsigned count);
 
 /* The graph goes. */
 void tutti_recent_forget(struct tutti_graph *graph);

@@ -261,16 +261,15 @@ static void choose_beside(struct tutti_transfer *transfer, const struct tutti_vi
 }
 
 /*
- * Devices, as bits. What is read is best read where it was used last, or will be: another one would
- * have it brought there first. And the reads of a program's results go together where its kernels
- * go, though another device that takes far longer may execute them.
+ * Devices, as bits. What is read is where it was used last, or where its kernel is likely to be: so
+ * the reads of a program's results go together, though another device that takes far longer may
+ * execute those kernels.
  */
-static unsigned find_devices(struct tutti_view *view, bool up) {
+static unsigned find_likely(struct tutti_view *view, bool up) {
     const struct tutti_batch *last = tutti_batch_last_of(view);
-    bool at_home = is_at_home(view);
-    if (last && !up && !at_home)
-        return tutti_batch_likely(last);
-    return view->seat && (at_home || !up) ? 1u << view->seat->index : ~0u;
+    if (up || is_at_home(view))
+        return 0;
+    return last ? last->likely : view->seat ? 1u << view->seat->index : 0;
 }
 
 static bool go_direct(struct tutti_transfer *transfer) {
@@ -287,7 +286,8 @@ static bool go_direct(struct tutti_transfer *transfer) {
         (whole && tutti_batch_is_kept_long(view)) ||
         (!view->at_home && tutti_version_pins(mem) > (transfer->mapping ? 1 : 0)))
         return false;
-    task->devices = mem->devices & find_devices(view, up);
+    task->devices = mem->devices & (view->seat && is_at_home(view) ? 1u << view->seat->index : ~0u);
+    task->likely = task->devices & find_likely(view, up);
     transfer->direct[0] = (struct tutti_device_use){
         .view = view,
         .mode = whole ? STARPU_W
