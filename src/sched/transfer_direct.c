@@ -266,9 +266,9 @@ static void choose_beside(struct tutti_transfer *transfer, const struct tutti_vi
  * execute those kernels.
  */
 static unsigned find_likely(struct tutti_view *view, bool up) {
-    const struct tutti_batch *last = tutti_batch_last_of(view);
     if (up || is_at_home(view))
         return 0;
+    const struct tutti_batch *last = tutti_batch_last_of(view);
     return last ? last->likely : view->seat ? 1u << view->seat->index : 0;
 }
 
