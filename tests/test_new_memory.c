@@ -87,39 +87,50 @@ static void change(cl_icd_dispatch *driver) {
 
 static cl_program program;
 
-/* A buffer of a size of its own, so that no kept memory serves it. */
+struct user {
+    pthread_t thread;
+    int number;
+    cl_command_queue queue;
+    cl_kernel add;
+};
+
+/* Buffers of sizes of their own, so that no kept memory serves them. */
 static void *use_buffers(void *argument) {
-    cl_command_queue own = make_queue(0);
-    cl_kernel add = make_kernel(program, "add");
+    const struct user *user = argument;
     for (cl_int i = 0; i < BUFFERS; i++) {
-        cl_int value = i, seen = -1;
-        size_t ints = 1000 + (size_t)(BUFFERS * *(int *)argument + i);
-        cl_mem buffer = make_buffer(0, ints * sizeof(cl_int), NULL);
-        ck_ok(clEnqueueWriteBuffer(own, buffer, CL_FALSE, 0, sizeof(value), &value, 0, NULL, NULL));
-        ck_ok(clSetKernelArg(add, 0, sizeof(buffer), &buffer));
-        ck_ok(clSetKernelArg(add, 1, sizeof(value), &value));
-        ck_ok(clEnqueueNDRangeKernel(own, add, 1, NULL, &ints, NULL, 0, NULL, NULL));
-        ck_ok(clEnqueueReadBuffer(own, buffer, CL_TRUE, 0, sizeof(seen), &seen, 0, NULL, NULL));
+        cl_int value = i, seen = -1, failed;
+        size_t ints = 1000 + (size_t)(BUFFERS * user->number + i), size = ints * sizeof(cl_int);
+        cl_mem buffer = clCreateBuffer(context, 0, size, NULL, &failed);
+        ck_ok(failed);
+        ck_ok(clEnqueueWriteBuffer(user->queue, buffer, CL_FALSE, 0, sizeof(value), &value, 0, NULL,
+                                   NULL));
+        ck_ok(clSetKernelArg(user->add, 0, sizeof(buffer), &buffer));
+        ck_ok(clSetKernelArg(user->add, 1, sizeof(value), &value));
+        ck_ok(clEnqueueNDRangeKernel(user->queue, user->add, 1, NULL, &ints, NULL, 0, NULL, NULL));
+        ck_ok(clEnqueueReadBuffer(user->queue, buffer, CL_TRUE, 0, sizeof(seen), &seen, 0, NULL,
+                                  NULL));
         ck_assert_int_eq(seen, 2 * i);
         ck_ok(clReleaseMemObject(buffer));
     }
-    ck_ok(clReleaseKernel(add));
-    ck_ok(clReleaseCommandQueue(own));
     return NULL;
 }
 
 START_TEST(the_list_stays) {
-    pthread_t thread[THREADS];
-    int number[THREADS];
+    struct user user[THREADS];
     program = make_program(common_source);
     atomic_store(&migrations, 0);
     for (int t = 0; t < THREADS; t++) {
-        number[t] = t;
-        ck_assert_int_eq(pthread_create(&thread[t], NULL, use_buffers, &number[t]), 0);
+        user[t].number = t;
+        user[t].queue = make_queue(0);
+        user[t].add = make_kernel(program, "add");
     }
     for (int t = 0; t < THREADS; t++)
-        ck_assert_int_eq(pthread_join(thread[t], NULL), 0);
-    ck_ok(clFinish(queue));
+        ck_assert_int_eq(pthread_create(&user[t].thread, NULL, use_buffers, &user[t]), 0);
+    for (int t = 0; t < THREADS; t++) {
+        ck_assert_int_eq(pthread_join(user[t].thread, NULL), 0);
+        ck_ok(clReleaseKernel(user[t].add));
+        ck_ok(clReleaseCommandQueue(user[t].queue));
+    }
     ck_assert_uint_ge(atomic_load(&migrations), THREADS * BUFFERS);
     ck_assert_uint_eq(atomic_load(&lists_left), 0);
     ck_ok(clReleaseProgram(program));
