@@ -575,10 +575,12 @@ tests_test_pinned_limit_LDADD = $(TEST_LIBS)
 tests_test_kept_storage_SOURCES = tests/test_kept_storage.c tests/pocl_gpu.h tests/pocl_table.h tests/restless.h
 tests_test_kept_storage_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_kept_storage_LDADD = $(TEST_LIBS)
+
 tests_test_collected_beside_SOURCES = tests/test_collected_beside.c tests/slow_gpu.h tests/pocl_gpu.h \
 	tests/pocl_table.h
 tests_test_collected_beside_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_collected_beside_LDADD = $(TEST_LIBS)
+
 tests_test_new_memory_SOURCES = tests/test_new_memory.c tests/pocl_gpu.h tests/pocl_table.h
 tests_test_new_memory_CPPFLAGS = $(TEST_CPPFLAGS)
 tests_test_new_memory_LDADD = $(TEST_LIBS)

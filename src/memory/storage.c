@@ -111,9 +111,9 @@ static void make_room(const struct tutti_real_device *device) {
 
 /*
  * NVIDIA's driver (580) takes the memory at the first use, and a command fails if there is none:
- * this is one that needs no content, and tells. That driver reads the list again when it ends the
- * command, where others are under way by a thread of its own and after the call: the list stays
- * until then, and nothing else is on that queue.
+ * this is one that needs no content, and tells. That driver keeps no copy of the list. It reads it
+ * again when it ends the command, after the call if others are under way: the list stays until
+ * then, which is soon, as nothing else is on that queue.
  */
 static cl_int take_memory(const struct tutti_real_device *device, cl_mem mem) {
     if (!device->place.takes)

@@ -277,8 +277,8 @@ static const struct tutti_real_device *find_seat(const struct tutti_device_task 
 
 /*
  * May the short task be collected with others that it has nothing in common with? Then how many
- * devices have to be at work before it waits, else 0. Where only one device can execute it, it
- * waits for that one anyhow, and may if its data does not; where several can, if it takes less than
+ * devices have to be at work before it waits, else 0. Where it is `likely` to be on one device it
+ * waits for that one anyhow, and may if its data does not; where on several, if it takes less than
  * StarPU's share of it would, and its data has no device to stay on. One that has yet to compile it
  * takes few, or none.
  */
